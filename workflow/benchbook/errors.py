@@ -1,0 +1,30 @@
+"""What Benchbook raises.
+
+    BenchbookError            anything a person can act on; printed as one sentence, never as a traceback
+    ├── ConfigError           a config file says something that cannot be run (file, key, value, what is allowed)
+    ├── StoreError            a raw folder is not what its manifest or its layout says
+    ├── TableError            a table does not have the columns its schema asks for
+    └── SessionError          a session could not be measured at all (no store, node busy, no engine)
+
+`exit_code` follows design.md: 1 when something is wrong with the content of the input, 2 when it cannot be read.
+"""
+
+
+class BenchbookError(Exception):
+    exit_code = 1
+
+
+class ConfigError(BenchbookError):
+    exit_code = 2
+
+
+class StoreError(BenchbookError):
+    pass
+
+
+class TableError(BenchbookError):
+    pass
+
+
+class SessionError(BenchbookError):
+    pass
