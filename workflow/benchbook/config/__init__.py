@@ -1,0 +1,1 @@
+"""Config files: read strictly, checked against workflow/schemas/, and handed on as frozen records."""

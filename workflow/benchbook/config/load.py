@@ -1,0 +1,211 @@
+"""A booking and the files that it names, checked and complete; the Snakefile imports this at every start.
+
+root = Path("...")                      the folder that holds config/
+booking = load_booking(root, load_config(root))
+booking.arms[0].server_args             what the first arm's server is started with
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from benchbook.config import rules
+from benchbook.config.check import allowed, check, schema
+from benchbook.config.engines import Engines, spelled
+from benchbook.config.messages import Problems, listed, shown, unknown
+from benchbook.config.read import Document, read, stems
+from benchbook.config.records import (
+    Arm,
+    Booking,
+    Engine,
+    ExpectedFailure,
+    Limits,
+    Model,
+    Node,
+    Schedule,
+    Server,
+    Telemetry,
+    Thresholds,
+    Warmup,
+    Workload,
+)
+from benchbook.errors import ConfigError
+
+__all__ = [
+    "Arm",
+    "Booking",
+    "Engine",
+    "ExpectedFailure",
+    "Limits",
+    "Model",
+    "Node",
+    "Schedule",
+    "Server",
+    "Telemetry",
+    "Thresholds",
+    "Warmup",
+    "Workload",
+    "load_booking",
+    "load_config",
+]
+
+
+def load_config(root: Path) -> str:
+    """The booking that config/config.yaml names, whether or not it exists.
+
+    Raises ConfigError when the file is missing or says anything else.
+    """
+    file, problems = "config/config.yaml", Problems()
+    try:
+        document = read(root, file, problems)
+    except FileNotFoundError:
+        has = listed(stems(root, "bookings"))
+        raise ConfigError(
+            f"{file} does not exist; create it with the line booking: and a name (config/bookings/ has {has})."
+        ) from None
+    checked = check(document, "config", file, problems) if document else Document({})
+    problems.raise_any()
+    name: str = checked.data["booking"]
+    return name
+
+
+def load_booking(root: Path, booking_id: str) -> Booking:
+    """The booking config/bookings/<booking_id>.yaml with its node, model and engines, defaults filled in.
+
+    Whether a Python, a command or a model directory exists is not asked: that is the node's, and this may be elsewhere.
+
+    Raises ConfigError with everything that is wrong with the files, one sentence a line.
+    """
+    problems = Problems()
+    name_schema = schema("config")["properties"]["booking"]
+    if not re.fullmatch(name_schema["pattern"], booking_id):
+        raise ConfigError(f"{shown(booking_id)} cannot be the name of a booking; give {allowed(name_schema)}.")
+    file = f"config/bookings/{booking_id}.yaml"
+    try:
+        document = read(root, file, problems)
+    except FileNotFoundError:
+        advice = unknown(booking_id, stems(root, "bookings"), "config/bookings/ has", "name one of these or create it")
+        raise ConfigError(f"{file} does not exist {advice}") from None
+    booking = check(document, "booking", file, problems) if document else Document({})
+    if not booking.data:
+        problems.raise_any()
+    data = booking.data
+
+    node = _node(root, file, data, problems)
+    model = _model(root, file, data, problems)
+    engines = Engines(root, file, booking, problems)
+    engine = engines.get(data["engine"], ("engine",)) if "engine" in data else None
+    given = "client_engine" in data
+    client = engines.get(data["client_engine"], ("client_engine",)) if given else engine
+    rules.check_client(engine, client, given, file, problems)
+    rules.check_flags(data, file, problems)
+    rules.check_arm_names(data, file, problems)
+    rules.check_expected_failures(data, file, problems)
+    arms = _arms(file, booking, engine, engines, problems)
+    rules.check_same_arms(arms, file, problems)
+    rules.check_prompts(data, file, problems)
+    rules.check_length(data, file, problems)
+    rules.check_limits_in_order(data, file, problems)
+    problems.raise_any()
+
+    assert node and model and engine and client
+    server = data["server"]
+    return Booking(
+        id=booking_id,
+        title=data["title"],
+        question=data.get("question"),
+        node=node,
+        model=model,
+        engine=engine,
+        client_engine=client,
+        sealed=data["sealed"],
+        server=Server(
+            server["args"], spelled(server["env"], ("server", "env"), booking.spelling), server["port"]
+        ),
+        arms=tuple(arms.values()),
+        workload=_workload(data["workload"]),
+        warmup=Warmup(**{**data["warmup"], "tolerance": float(data["warmup"]["tolerance"])}),
+        schedule=Schedule(**data["schedule"]),
+        limits=Limits(**_floats(data["limits"])),
+        thresholds=Thresholds(**_floats(data["thresholds"])),
+        telemetry=Telemetry(**_floats(data["telemetry"])),
+        expected_failures=tuple(ExpectedFailure(**failure) for failure in data["expected_failures"]),
+    )
+
+
+def _floats(section: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in section.items()}
+
+
+def _named(
+    root: Path, kind: str, file: str, booking: dict[str, Any], problems: Problems
+) -> tuple[str, dict[str, Any]] | None:
+    """The name and the checked content of the node or model file that the booking names, if all is well with it."""
+    if kind not in booking or not problems.sound(file, kind):
+        return None
+    name: str = booking[kind]
+    named = f"config/{kind}s/{name}.yaml"
+    try:
+        document = read(root, named, problems)
+    except FileNotFoundError:
+        where = f"config/{kind}s/ has"
+        advice = unknown(name, stems(root, f"{kind}s"), where, f"use one of these or add {named}")
+        problems.add(file, (kind,), f"is not a {kind} {advice}", name)
+        return None
+    checked = check(document, kind, named, problems) if document else Document({})
+    return (name, checked.data) if problems.sound(named) else None
+
+
+def _node(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Node | None:
+    found = _named(root, "node", file, booking, problems)
+    if found is None:
+        return None
+    name, data = found
+    price = data["price_usd_per_hour"]
+    return Node(
+        name, data["description"], None if price is None else float(price), data["gpus"], data.get("kind", name)
+    )
+
+
+def _model(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Model | None:
+    found = _named(root, "model", file, booking, problems)
+    if found is None:
+        return None
+    name, data = found
+    return Model(name, data.get("description"), data.get("build"), data.get("config"), data.get("path"))
+
+
+def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines, problems: Problems) -> dict[int, Arm]:
+    """The arms without a problem, by index."""
+    arms: dict[int, Arm] = {}
+    for index, data in rules.sound_arms(booking.data, file, problems).items():
+        key = ("arms", index)
+        own = engines.get(data["engine"], (*key, "engine")) if "engine" in data else engine
+        if own is None or not problems.sound(file, "server"):
+            continue
+        server = booking.data["server"]
+        common_env = spelled(server["env"], ("server", "env"), booking.spelling)
+        env = spelled(data["env"], (*key, "env"), booking.spelling)
+        arms[index] = Arm(
+            name=data["name"],
+            description=data.get("description"),
+            args=data["args"],
+            env=env,
+            engine=own,
+            server_args=rules.server_args(server["args"], data["args"]),
+            server_env={**own.env, **common_env, **env},
+        )
+    return arms
+
+
+def _workload(data: dict[str, Any]) -> Workload:
+    levels: list[int] = data["concurrency"]
+    if "waves" in data:
+        prompts = {level: data["waves"] * level for level in levels}
+    elif isinstance(data["num_prompts"], int):
+        prompts = {level: data["num_prompts"] for level in levels}
+    else:
+        prompts = {level: data["num_prompts"][str(level)] for level in levels}
+    return Workload(data["input_tokens"], data["output_tokens"], tuple(levels), prompts, data["repeats"], data["seed"])

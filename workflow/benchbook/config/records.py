@@ -1,0 +1,174 @@
+"""What config files say, as frozen records. Defaults stand in workflow/schemas/ and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Scalar = str | int | float | bool | None
+ArgValue = Scalar | list[str | int | float]
+Args = Mapping[str, ArgValue]
+Env = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A kind of machine; `price_usd_per_hour` is None when no price can be named."""
+
+    name: str
+    description: str
+    price_usd_per_hour: float | None
+    gpus: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """The served model: `config` to build a directory from, or `path`, a directory or hub id; the other is None."""
+
+    name: str
+    description: str | None
+    build: str | None
+    config: Mapping[str, object] | None
+    path: str | None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine environment; `source` says which of the fields that are None otherwise is set.
+
+    requirements: `requirements` and `lock`, files relative to the project root, to make an environment from
+    python: `python`, the interpreter of an environment that exists
+    command: `command`, words that start the server, to which the server's arguments are appended
+    """
+
+    name: str
+    kind: str
+    source: str
+    requirements: str | None
+    lock: str | None
+    python: str | None
+    command: tuple[str, ...] | None
+    env: Env
+
+
+@dataclass(frozen=True)
+class Server:
+    """What the servers of all arms have in common, as the booking says it. `port` None: a free one for each boot."""
+
+    args: Args
+    env: Env
+    port: int | None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A server configuration: `args` and `env` are its own, `server_args` and `server_env` what its server gets.
+
+    `server_args` holds no null and no false: those flags are left out. `server_env` is the engine's environment,
+    changed by the booking's, changed by the arm's.
+    """
+
+    name: str
+    description: str | None
+    args: Args
+    env: Env
+    engine: Engine
+    server_args: Args
+    server_env: Env
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves."""
+
+    input_tokens: int
+    output_tokens: int
+    concurrency: tuple[int, ...]
+    prompts: Mapping[int, int]
+    repeats: int
+    seed: int
+
+    def num_prompts(self, concurrency: int) -> int:
+        """Prompts of a run at `concurrency`; KeyError when the workload has no such concurrency."""
+        return self.prompts[concurrency]
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """When a concurrency counts as warm; `tolerance` is a relative change."""
+
+    rule: str
+    min_readings: int
+    max_readings: int
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which arm boots when: `order` is "ABBA" or "blocked"."""
+
+    order: str
+    sessions_per_arm: int
+    cold_boot: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds after which a step counts as failed."""
+
+    ready_s: float
+    run_s: float
+    reading_s: float
+    teardown_s: float
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What a run must satisfy: seconds, multiples of the mean E2EL, and shares of one."""
+
+    steady_window_min_s: float
+    steady_window_min_e2el: float
+    little_pass: float
+    little_warn: float
+    telemetry_coverage_min: float
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Samples of the node and scrapes of the server's /metrics, a second."""
+
+    sample_hz: float
+    metrics_hz: float
+
+
+@dataclass(frozen=True)
+class ExpectedFailure:
+    """A failure that is part of the question: `what` is "boot", "run" or "requests"."""
+
+    arm: str
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Booking:
+    """Everything that a booking file says, with the files that it names."""
+
+    id: str
+    title: str
+    question: str | None
+    node: Node
+    model: Model
+    engine: Engine
+    client_engine: Engine
+    sealed: bool
+    server: Server
+    arms: tuple[Arm, ...]
+    workload: Workload
+    warmup: Warmup
+    schedule: Schedule
+    limits: Limits
+    thresholds: Thresholds
+    telemetry: Telemetry
+    expected_failures: tuple[ExpectedFailure, ...]

@@ -1,0 +1,219 @@
+"""What a schema cannot say about a booking: rules between keys, and the sentences for server flags.
+
+Each `check_*` looks at the parts of `booking` that are sound so far and adds what it finds to `problems`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from benchbook.config.messages import Key, Problems, dotted, listed, unknown
+from benchbook.config.records import Arm, Engine
+
+Data = dict[str, Any]
+
+OURS = {
+    "host": "Benchbook starts the server on this machine and sets it",
+    "port": "Benchbook sets it, from server.port or to a free one",
+    "model": "the booking's key model says which model is served",
+    "served-model-name": "Benchbook names the served model after the booking's model",
+}
+
+
+def server_args(common: Mapping[str, Any], own: Mapping[str, Any]) -> Data:
+    """The flags of an arm's server: the common ones, changed by the arm's own, without the null and the false."""
+    return {flag: value for flag, value in {**common, **own}.items() if value is not None and value is not False}
+
+
+def sound_arms(booking: Data, file: str, problems: Problems) -> dict[int, Data]:
+    """The arms without a problem, by index."""
+    arms = booking.get("arms")
+    if not isinstance(arms, list):
+        return {}
+    return {index: arm for index, arm in enumerate(arms) if problems.sound(file, "arms", index)}
+
+
+def check_flags(booking: Data, file: str, problems: Problems) -> None:
+    """Flags are written without leading dashes, with dashes for underscores, and none that Benchbook sets."""
+    holders: list[tuple[Key, Any]] = [(("server",), booking.get("server"))]
+    arms = booking.get("arms")
+    holders += [(("arms", index), arm) for index, arm in enumerate(arms if isinstance(arms, list) else [])]
+    for key, holder in holders:
+        args = holder.get("args") if isinstance(holder, dict) else None
+        if not isinstance(args, dict):
+            continue
+        for flag, value in args.items():
+            sentence = _flag(flag, args)
+            if sentence:
+                problems.add(file, (*key, "args", flag), sentence, value)
+
+
+def _flag(flag: str, args: Mapping[str, Any]) -> str | None:
+    head, dot, tail = flag.partition(".")
+    name = head.lstrip("-").replace("_", "-")
+    right = name + dot + tail
+    if name in OURS:
+        return f"is not yours to set: {OURS[name]}; remove it."
+    if not name or not all(char.isascii() and (char.isalnum() or char == "-") for char in name):
+        return "is not a server flag; name it with letters, digits and dashes."
+    twin = ", which is given as well; keep one of them." if right != flag and right in args else "."
+    if flag.startswith("-"):
+        return f"has leading dashes; leave them out: {right}{twin}"
+    if "_" in head:
+        return f"has underscores; write the flag with dashes: {right}{twin}"
+    return None
+
+
+def check_arm_names(booking: Data, file: str, problems: Problems) -> None:
+    """No two arms share a name, since run and file names hold it."""
+    first: dict[str, int] = {}
+    for index, arm in sound_arms(booking, file, problems).items():
+        if arm["name"] in first:
+            other = dotted(("arms", first[arm["name"]]))
+            problems.add(
+                file,
+                ("arms", index, "name"),
+                f"is the name of {other} already, and file names hold it; give each arm its own name.",
+                arm["name"],
+            )
+        first.setdefault(arm["name"], index)
+
+
+def check_same_arms(arms: Mapping[int, Arm], file: str, problems: Problems) -> None:
+    """No two arms start the same server, since nothing would be compared."""
+    first: dict[str, int] = {}
+    for index, arm in arms.items():
+        server = _server(arm)
+        if server in first:
+            other = first[server]
+            problems.add(
+                file,
+                ("arms", index),
+                f'("{arm.name}") has the same arguments, environment and engine as {dotted(("arms", other))} '
+                f'("{arms[other].name}"), so nothing would be compared; change or remove one of them.',
+            )
+        first.setdefault(server, index)
+
+
+def _server(arm: Arm) -> str:
+    """A text that two arms share only if they start the same server: flag values as the command line has them."""
+    args = {
+        flag: [str(item) for item in value] if isinstance(value, list) else value if value is True else str(value)
+        for flag, value in arm.server_args.items()
+    }
+    engine = arm.engine
+    start = [engine.kind, engine.requirements, engine.python, engine.command]
+    return json.dumps([args, dict(arm.server_env), start], sort_keys=True)
+
+
+def check_prompts(booking: Data, file: str, problems: Problems) -> None:
+    """Every run is whole waves: its prompts are a multiple of its concurrency."""
+    workload = booking.get("workload")
+    key: Key = ("workload", "num_prompts")
+    if not isinstance(workload, dict) or "num_prompts" not in workload or "concurrency" not in workload:
+        return
+    if not problems.sound(file, *key) or not problems.sound(file, "workload", "concurrency"):
+        return
+    prompts, levels = workload["num_prompts"], workload["concurrency"]
+    if isinstance(prompts, int):
+        partial = [level for level in levels if prompts % level]
+        if partial:
+            problems.add(file, key, _partial(prompts, partial, math.lcm(*levels)), prompts)
+        return
+    for level in levels:
+        if str(level) not in prompts:
+            sentence = f"is missing, and workload.concurrency has {level}; give a multiple of {level}."
+            problems.add(file, (*key, str(level)), sentence)
+    known = {str(level): level for level in levels}
+    for name, value in prompts.items():
+        if name not in known:
+            sentence = f"is for a concurrency that is not run (workload.concurrency has {listed(known)}); remove it."
+            problems.add(file, (*key, name), sentence, value)
+        elif value % known[name]:
+            problems.add(file, (*key, name), _partial(value, [known[name]], known[name]), value)
+
+
+def _partial(prompts: int, levels: list[int], step: int) -> str:
+    waves = " and ".join(f"{level} ({prompts / level:g} waves)" for level in levels)
+    below = prompts // step * step
+    use = f"{below} or {below + step}" if below else str(step)
+    cost = "a partial last wave lowers the throughput (method.md 3)"
+    return f"is not whole waves at concurrency {waves}: {cost}; use {use}."
+
+
+def check_length(booking: Data, file: str, problems: Problems) -> None:
+    """A request fits the longest sequence of every arm that sets a maximum."""
+    workload = booking.get("workload")
+    names = ("input_tokens", "output_tokens")
+    if not isinstance(workload, dict) or not all(
+        name in workload and problems.sound(file, "workload", name) for name in names
+    ):
+        return
+    tokens = [workload[name] for name in names]
+    common: Data = booking["server"]["args"] if problems.sound(file, "server") else {}
+    holders: list[tuple[Key, Data]] = [(("server", "args"), common)]
+    holders += [(("arms", index, "args"), arm["args"]) for index, arm in sound_arms(booking, file, problems).items()]
+    used = [key for key, args in holders[1:] if "max-model-len" not in args]
+    for key, args in holders:
+        longest = _whole(args.get("max-model-len"))
+        if longest is None or longest >= sum(tokens) or (key == ("server", "args") and not used):
+            continue
+        problems.add(
+            file,
+            ("workload",),
+            f"has input_tokens + output_tokens = {tokens[0]} + {tokens[1]} = {sum(tokens)}, which does not fit "
+            f"{dotted((*key, 'max-model-len'))} = {longest}; raise that or shorten the requests.",
+        )
+
+
+def _whole(value: Any) -> int | None:
+    """The length that a flag's value sets; None when it sets none (absent, automatic, or in words such as 8k)."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def check_limits_in_order(booking: Data, file: str, problems: Problems) -> None:
+    """The smaller of two limits on one quantity does not exceed the larger."""
+    for section, small, large in (
+        ("warmup", "min_readings", "max_readings"),
+        ("thresholds", "little_pass", "little_warn"),
+    ):
+        if problems.sound(file, section, small) and problems.sound(file, section, large):
+            values = booking[section]
+            if values[small] > values[large]:
+                sentence = f"is less than {section}.{small} = {values[small]}; raise it to that at least."
+                problems.add(file, (section, large), sentence, values[large])
+
+
+def check_expected_failures(booking: Data, file: str, problems: Problems) -> None:
+    """An expected failure names an arm of the booking."""
+    if not problems.sound(file, "arms") or not isinstance(booking.get("expected_failures"), list):
+        return
+    names = [arm["name"] for arm in booking["arms"]]
+    for index, failure in enumerate(booking["expected_failures"]):
+        key: Key = ("expected_failures", index, "arm")
+        if problems.sound(file, *key) and failure["arm"] not in names:
+            advice = unknown(failure["arm"], names, "arms:", "name one of these")
+            problems.add(file, key, f"is not an arm {advice}", failure["arm"])
+
+
+def check_client(engine: Engine | None, client: Engine | None, given: bool, file: str, problems: Problems) -> None:
+    """The load client runs in a Python environment, which an engine that is a command does not offer."""
+    if given and client and client.source == "command":
+        problems.add(
+            file,
+            ("client_engine",),
+            f'("{client.name}") is a command, which has no Python for the load client; '
+            "name a file of config/engines/ with requirements, or give python.",
+        )
+    elif not given and engine and engine.source == "command":
+        problems.add(
+            file,
+            ("client_engine",),
+            f'is missing, and engine ("{engine.name}") is a command, which has no Python for the load client; '
+            "name a file of config/engines/ with requirements, or give python.",
+        )

@@ -1,0 +1,105 @@
+"""From a booking file to the written specification of each session: all that `benchbook session` needs to know."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchbook.config import schedule
+from benchbook.config.load import Arm, Booking, Engine
+from benchbook.measure.specification import SPEC_SCHEMA, digest, spec_hash
+
+
+def slots(booking: Booking) -> list[schedule.Slot]:
+    return schedule.slots(
+        [arm.name for arm in booking.arms], booking.schedule.sessions_per_arm, booking.schedule.order
+    )
+
+
+def session_specs(booking: Booking, root: Path) -> list[dict[str, Any]]:
+    """The specification of every session, in schedule order. Relative paths in it start from the project's folder."""
+    places = slots(booking)
+    arms = {arm.name: arm for arm in booking.arms}
+    return [_spec(booking, arms[place.arm], place, len(places), root) for place in places]
+
+
+def store_name(spec: dict[str, Any]) -> str:
+    """Name of the session's folders and files: slot, arm and hash of all that bears on what is measured."""
+    return f"{spec['slot']}-{spec['arm']}-{spec['spec_hash']}"
+
+
+def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root: Path) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "schema": SPEC_SCHEMA,
+        "booking": booking.id,
+        "slot": place.name,
+        "position": place.position,
+        "positions": positions,
+        "arm": arm.name,
+        "node": {"name": booking.node.name, "kind": booking.node.kind, "gpus": booking.node.gpus},
+        "model": _model(booking),
+        "engine": _engine(arm.engine, root),
+        "client_engine": _engine(booking.client_engine, root),
+        "server": {
+            "args": dict(arm.server_args),
+            "env": dict(arm.server_env),
+            "port": booking.server.port,
+            "cold_boot": booking.schedule.cold_boot,
+        },
+        "workload": {
+            "input_tokens": booking.workload.input_tokens,
+            "output_tokens": booking.workload.output_tokens,
+        },
+        "warmup": asdict(booking.warmup),
+        "limits": asdict(booking.limits),
+        "telemetry": asdict(booking.telemetry),
+        "plan": _plan(booking, arm, place),
+    }
+    spec["spec_hash"] = spec_hash(spec)
+    return spec
+
+
+def _model(booking: Booking) -> dict[str, Any]:
+    model = booking.model
+    if model.config is not None:
+        config = dict(model.config)
+        return {"name": model.name, "path": f".models/{model.name}-{digest(config)}", "local": True, "config": config}
+    assert model.path is not None
+    return {"name": model.name, "path": model.path, "local": model.path.startswith(("/", ".")), "config": None}
+
+
+def _engine(engine: Engine, root: Path) -> dict[str, Any]:
+    built = engine.source == "requirements"
+    return {
+        "name": engine.name,
+        "kind": engine.kind,
+        "python": f".engines/{engine.name}/bin/python" if built else engine.python,
+        "command": list(engine.command) if engine.command else None,
+        "env": dict(engine.env),
+        "lock_sha256": hashlib.sha256((root / engine.lock).read_bytes()).hexdigest() if engine.lock else None,
+    }
+
+
+def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, Any]]:
+    workload = booking.workload
+
+    def seed(concurrency: int, phase: str, repeat: int) -> int:
+        return schedule.seed(booking.id, workload.seed, concurrency, phase, repeat)
+
+    return [
+        {
+            "concurrency": concurrency,
+            "num_prompts": workload.num_prompts(concurrency),
+            "readings": [
+                {"name": f"warmup_c{concurrency}_w{n}", "seed": seed(concurrency, "warmup", n)}
+                for n in range(1, booking.warmup.max_readings + 1)
+            ],
+            "runs": [
+                {"name": f"{arm.name}_c{concurrency}_r{n}", "repeat": n, "seed": seed(concurrency, "run", n)}
+                for n in range(1, workload.repeats + 1)
+            ],
+        }
+        for concurrency in sorted(workload.concurrency, reverse=place.descending)
+    ]
