@@ -1,0 +1,299 @@
+"""One boot of one arm: launch, wait, warm up, measure in schedule order, take down; every step leaves its record."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchbook.engines import vllm, vllm_log
+from benchbook.measure import cgroup, environment, processes, store, warmup, web
+from benchbook.measure.bench_run import Bench, Outcome, Task
+from benchbook.measure.client import Client, ClientGone
+from benchbook.measure.guard import Guard
+from benchbook.measure.interrupt import Interrupted, Interruptible
+from benchbook.measure.progress import Progress, Told
+from benchbook.measure.server import Server
+from benchbook.measure.telemetry import Sampler
+
+INTERRUPTED_PATIENCE_S = 5.0
+# Snakemake sets these to a job's threads: `--cores 32` on two cores made decoding sixty times slower. A server gets
+# its thread count from the engine's own rule, or from `env` in the booking file.
+THREAD_COUNTS = frozenset({
+    "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+})  # fmt: skip
+
+
+class Failed(Exception):
+    """The session cannot go on; `what` is boot, run (the server died in one) or client, the text is the reason."""
+
+    def __init__(self, what: str, reason: str):
+        self.what = what
+        super().__init__(reason)
+
+
+@dataclass
+class Boot:
+    """Measure `names` of the spec's runs in a session of its own inside `folder`.
+
+    `root` is the folder that the specification's relative paths start from, `reboot_of` the session whose server died
+    and left these runs over. After `measure`, `status` is complete,
+    failed (the runs that ended well count) or set-aside (interrupted: none counts); `blamed` are the runs in whose
+    course, or in whose warmup, the server died.
+    """
+
+    spec: Mapping[str, Any]
+    folder: Path
+    root: Path
+    names: list[str]
+    out: Told
+    reboot_of: str | None = None
+    status: str = "complete"
+    failure: dict[str, Any] | None = None
+    blamed: list[str] = field(default_factory=list)
+
+    def measure(self, interrupts: Interruptible) -> None:
+        """Never raises for what server or client do. Whatever else comes up, Interrupted included, is raised again when
+        all is down and written."""
+        self._interrupts = interrupts
+        self._progress = Progress(self.spec, len(self.names), self.out)
+        self._events_part = self.folder / "events.jsonl.part"
+        self._server: Server | None = None
+        self._client: Client | None = None
+        self._cache: Path | None = None
+        raised: BaseException | None = None
+        telemetry = self.spec["telemetry"]
+        store.write_json(self.folder / "spec.json", self.spec)
+        oom_before = (cgroup.memory_events() or {}).get("oom_kill")
+        started_s = time.time()
+        with Guard() as self._guard, Sampler(
+            self.folder / "telemetry.jsonl", telemetry["sample_hz"], telemetry["metrics_hz"]
+        ) as self._sampler:
+            try:
+                self._boot()
+                self._measure_blocks()
+            except Interrupted as stop:
+                raised = stop
+                self.status = "set-aside"
+                self.failure = {"what": "interrupted", "reason": f"the session was {stop}"}
+            except Failed as problem:
+                self.status = "failed"
+                self.failure = {"what": problem.what, "reason": str(problem)}
+            except Exception as problem:
+                raised = problem
+                self.status = "failed"
+                self.failure = {"what": "pipeline", "reason": f"Benchbook failed: {type(problem).__name__}: {problem}"}
+            interrupts.disarm()
+            self._take_down(isinstance(raised, Interrupted))
+        oom_after = (cgroup.memory_events() or {}).get("oom_kill")
+        if self.failure is not None:
+            self.failure["oom_kills"] = None if None in (oom_before, oom_after) else oom_after - oom_before  # type: ignore[operator]
+        if self._events_part.exists():
+            store.seal(self._events_part, self.folder / "events.jsonl")
+        store.write_json(self.folder / "session.json", {
+            "session": self.folder.name, "status": self.status, "reason": self.failure and self.failure["reason"],
+            "failure": self.failure, "reboot_of": self.reboot_of, "planned": self.names,
+            "t_launch_s": started_s, "t_end_s": time.time(),
+            "sampler": {"cpu_s": self._sampler.cpu_s, "late_samples": self._sampler.late_samples,
+                        "problem": self._sampler.problem},
+        })  # fmt: skip
+        store.Store.record_hashes(self.folder)
+        if self._sampler.problem is not None:
+            self._progress.say(f"telemetry is incomplete: {self._sampler.problem}")
+        if raised is not None:
+            raise raised
+
+    @contextlib.contextmanager
+    def _phase(self, phase: str, label: str, concurrency: int | None = None) -> Iterator[dict[str, Any]]:
+        """Record when a phase began and ended; the body may set ok to False. An exception is not ok either."""
+        event: dict[str, Any] = {"phase": phase, "label": label, "concurrency": concurrency, "ok": True,
+                                 "t_start_s": time.time()}  # fmt: skip
+        try:
+            yield event
+        except BaseException:
+            event["ok"] = False
+            raise
+        finally:
+            event["t_end_s"] = time.time()
+            with open(self._events_part, "a", encoding="utf-8") as file:
+                file.write(json.dumps(event) + "\n")
+
+    def _environment(self, engine: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, str]:
+        model_here = vllm.OFFLINE if self.spec["model"]["local"] else {}
+        inherited = {name: value for name, value in os.environ.items() if name not in THREAD_COUNTS}
+        return {
+            **inherited, **vllm.QUIET, **model_here, **{k: str(v) for k, v in engine["env"].items()},
+            **{k: str(v) for k, v in extra.items()},
+        }  # fmt: skip
+
+    def _resolved(self, engine: Mapping[str, Any]) -> dict[str, Any]:
+        return {**engine, "python": engine["python"] and str(self.root / engine["python"])}
+
+    @property
+    def _model_path(self) -> str:
+        model = self.spec["model"]
+        return str(self.root / model["path"]) if model["local"] else model["path"]
+
+    def _boot(self) -> None:
+        spec, limits = self.spec, self.spec["limits"]
+        engine, client_engine = self._resolved(spec["engine"]), self._resolved(spec["client_engine"])
+        server_env = self._environment(engine, spec["server"]["env"])
+        if spec["server"]["cold_boot"]:
+            self._cache = self.folder.parent / ".compile-cache"
+            shutil.rmtree(self._cache, ignore_errors=True)
+            for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+                server_env[name] = str(self._cache / name.lower())
+        store.write_json(self.folder / "environment.json", {
+            "node": environment.node(),
+            "engine": environment.interpreter(engine["python"], server_env),
+            "client": environment.interpreter(client_engine["python"], server_env),
+        })  # fmt: skip
+        port = spec["server"]["port"] or web.free_port()
+        served_name = f"{spec['model']['name']}-{self.folder.name}"
+        command = vllm.serve_command(engine, self._model_path, served_name, port, spec["server"]["args"])
+        commands = {"server": command, "client": vllm.client_command(client_engine)}
+        store.write_json(self.folder / "command.json", commands)
+        self._progress.say(f"session {self.folder.name}: booting, {len(self.names)} runs to measure")
+        with self._phase("boot", "boot"):
+            if web.taken(port):
+                raise Failed("boot", f"port {port} is in use by another process: free it, or leave server.port out of "
+                                     "the booking file to have a free one chosen")  # fmt: skip
+            try:
+                with self._interrupts.held():
+                    self._server = Server(command, server_env, self.folder / "server.log", port, served_name)
+                    self._watch("server", self._server.kernel_session)
+            except OSError as error:
+                raise Failed("boot", f"the server's command cannot be started: {error}") from error
+            why_not = self._server.wait_ready(limits["ready_s"], self._progress.booting)
+            if why_not is not None:
+                raise Failed("boot", why_not + self._last_words())
+        self._sampler.port = port
+        self._progress.say("ready; starting the load client")
+        client_env = self._environment(client_engine, {})
+        self._client_command, self._client_env = vllm.client_command(client_engine), client_env
+        self._start_client()
+
+    def _watch(self, role: str, kernel_session: int) -> None:
+        """Have a process tree guarded, sampled, and known to a later start."""
+        self._guard.watch(kernel_session)
+        self._sampler.roles[kernel_session] = role
+        store.write_json(
+            self.folder / "processes" / f"{role}_{kernel_session}.json", processes.identity(kernel_session)
+        )
+
+    def _start_client(self) -> None:
+        with self._phase("client", "client"):
+            try:
+                with self._interrupts.held():
+                    self._client = Client(
+                        self._client_command, self._client_env, self.folder / "client.log.part"
+                    )
+                    self._watch("client", self._client.kernel_session)
+                self._client.wait_ready()
+            except (OSError, ClientGone) as error:
+                raise Failed("client", f"the load client cannot be started: {error}") from error
+
+    def _measure_blocks(self) -> None:
+        done = 0
+        self._progress.measuring()
+        for block in self.spec["plan"]:
+            runs = [run for run in block["runs"] if run["name"] in self.names]
+            if not runs:
+                continue
+            self._warm_up(block)
+            for run in runs:
+                task = Task(run["name"], block["concurrency"], block["num_prompts"], run["seed"], run["repeat"])
+                outcome = self._send("run", task, self.spec["limits"]["run_s"])
+                done += 1
+                self._progress.run_done(done, f"c{task.concurrency} r{task.repeat}: {_told(outcome)}")
+
+    def _warm_up(self, block: Mapping[str, Any]) -> None:
+        rule, concurrency = self.spec["warmup"], block["concurrency"]
+        tpots: list[float | None] = []
+        verdict = warmup.two_agree(tpots, rule["tolerance"], rule["min_readings"])
+        for reading in block["readings"]:
+            task = Task(reading["name"], concurrency, concurrency, reading["seed"], None)
+            outcome = self._send("warmup", task, self.spec["limits"]["reading_s"])
+            tpots.append(outcome.tpot_mean_ms if outcome.status == "ok" else None)
+            verdict = warmup.two_agree(tpots, rule["tolerance"], rule["min_readings"])
+            if verdict.accepted:
+                break
+        store.write_json(self.folder / "warmup" / f"verdict_c{concurrency}.json", {
+            "concurrency": concurrency, "verdict": verdict.verdict, "reason": verdict.reason, "rule": rule,
+        })  # fmt: skip
+        self._progress.say(f"warmup at c{concurrency}: {verdict.verdict}, {verdict.reason}")
+
+    def _send(self, phase: str, task: Task, timeout_s: float) -> Outcome:
+        """Send one task; Failed when the server is gone afterwards, a new client when only the client is."""
+        assert self._server is not None and self._client is not None
+        folder = self.folder / ("runs" if phase == "run" else "warmup") / task.name
+        with self._phase(phase, task.name, task.concurrency) as event:
+            bench = Bench(
+                server=self._server, client=self._client, served_name=self._server.served_name,
+                tokenizer=self._model_path, input_tokens=self.spec["workload"]["input_tokens"],
+                output_tokens=self.spec["workload"]["output_tokens"],
+            )  # fmt: skip
+            outcome = bench.run(task, folder, timeout_s)
+            event["ok"] = outcome.status == "ok"
+        if outcome.failure_kind == "server_died" or not self._server.alive():
+            self.blamed = [
+                run["name"]
+                for block in self.spec["plan"]
+                for run in block["runs"]
+                if run["name"] == task.name or (phase == "warmup" and block["concurrency"] == task.concurrency)
+            ]
+            raise Failed("run", f"the server {self._server.ending()} during {task.name}{self._last_words()}")
+        if outcome.failure_kind in ("timeout", "client_died"):
+            self._client.stop()
+            self._start_client()
+        return outcome
+
+    def _last_words(self) -> str:
+        """The last line of the server's log and its age, as a clause; nothing when the log is empty."""
+        log = self.folder / "server.log"
+        try:
+            lines = vllm_log.lines(log.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return ""
+        if not lines:
+            return "; its log is empty"
+        return f"; its log ended {time.time() - log.stat().st_mtime:.0f} s earlier with: {lines[-1].strip()[:300]}"
+
+    def _take_down(self, in_a_hurry: bool) -> None:
+        with self._phase("teardown", "teardown") as event:
+            self._sampler.port = None
+            clean = True
+            if self._server is not None:
+                patience_s = self.spec["limits"]["teardown_s"]
+                clean &= self._server.stop(
+                    min(patience_s, INTERRUPTED_PATIENCE_S) if in_a_hurry else patience_s,
+                    lambda: self._interrupts.waiting,
+                )
+            if self._client is not None:
+                clean &= self._client.stop()
+                store.seal(self.folder / "client.log.part", self.folder / "client.log")
+            if self._server is not None:
+                (self.folder / "server.log").chmod(0o444)
+                if self.failure is not None:
+                    self.failure["exit_code"] = self._server.exit_code()
+            if self._cache is not None:
+                shutil.rmtree(self._cache, ignore_errors=True)
+            event["ok"] = clean
+            if not clean and self.failure is None:
+                self.status = "failed"
+                self.failure = {"what": "teardown", "reason": "a process of server or client could not be ended"}
+        self._progress.say("server and client are down" if clean else "a process could not be ended, see session.json")
+
+
+def _told(outcome: Outcome) -> str:
+    if outcome.status != "ok":
+        return f"{outcome.status.upper()}, {outcome.reason}"
+    tpot = "no TPOT" if outcome.tpot_mean_ms is None else f"TPOT {outcome.tpot_mean_ms:.2f} ms"
+    return f"{outcome.throughput_tok_s:,.0f} tok/s, {tpot}"

@@ -1,0 +1,40 @@
+"""Memory events of this process's control group: the only sure sign of a host out-of-memory kill (engines.md 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+
+
+def memory_events() -> dict[str, int] | None:
+    """oom_kill (count), current and peak (bytes), each only where the kernel tells; None without a memory cgroup."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    folders = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
+    memory = next((path for names, path in folders.items() if "memory" in names.split(",")), None)
+    if memory is not None:
+        folder = ROOT / "memory" / memory.lstrip("/")
+        return _read(folder, "memory.oom_control", "memory.usage_in_bytes", "memory.max_usage_in_bytes")
+    if "" in folders:
+        return _read(ROOT / folders[""].lstrip("/"), "memory.events", "memory.current", "memory.peak")
+    return None
+
+
+def _read(folder: Path, events: str, current: str, peak: str) -> dict[str, int] | None:
+    found = {}
+    try:
+        for line in (folder / events).read_text().splitlines():
+            name, _, value = line.partition(" ")
+            if name == "oom_kill":
+                found["oom_kill"] = int(value)
+    except (OSError, ValueError):
+        pass
+    for name, file in (("current", current), ("peak", peak)):
+        try:
+            found[name] = int((folder / file).read_text())
+        except (OSError, ValueError):
+            continue
+    return found or None
