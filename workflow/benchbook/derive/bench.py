@@ -1,0 +1,65 @@
+"""A session's records and results to its requests and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from benchbook.derive import requests, runs
+from benchbook.rawdata import RawSession
+
+Expectations = Sequence[Mapping[str, Any]]
+
+
+def tables(
+    sessions: Sequence[RawSession], verdicts: pd.DataFrame, thresholds: Mapping[str, float], expectations: Expectations
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tables `requests` and `runs` of one store. `verdicts`: its table `warmup`. `expectations`: the booking's.
+
+    Runs of usable sessions only: those of a session that was set aside stay on disk and enter no figure. A planned
+    run without a record gets a row that says why.
+    """
+    usable = [session for session in sessions if session.usable]
+    request_rows: list[dict[str, Any]] = []
+    run_rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for session in usable:
+        spec = session.spec
+        known = verdicts[verdicts["session_id"] == session.session_id]
+        by_concurrency = dict(zip(known["concurrency"], known["verdict"], strict=True))
+        busy_until_s: float | None = None
+        for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
+            result = session.result(record)
+            listed = requests.rows(session.session_id, spec, record, result)
+            last = [row["t_last_s"] for row in listed if row["t_last_s"] is not None]
+            if record["repeat"] is not None:
+                seen.add(record["run"])
+                request_rows += listed
+                run_rows.append(
+                    runs.row(
+                        session.session_id, spec, record, result["duration"] if result else None,
+                        requests.table(listed), warmup_verdict=by_concurrency.get(record["concurrency"]),
+                        expected_failure=expected(expectations, spec["arm"], "run", "requests"),
+                        busy_until_s=busy_until_s, thresholds=thresholds,
+                    )
+                )
+            busy_until_s = max(last) if last else record["t_end_s"]
+    if usable:
+        end = usable[-1]
+        spec = end.spec
+        reason = end.ending["reason"] or "the session ended before this run"
+        foreseen = expected(expectations, spec["arm"], "boot", "run")
+        run_rows += [
+            runs.never_measured(end.session_id, spec, block, run, f"not measured: {reason}", foreseen)
+            for block in spec["plan"]
+            for run in block["runs"]
+            if run["name"] not in seen
+        ]
+    return requests.table(request_rows), runs.table(run_rows)
+
+
+def expected(expectations: Expectations, arm: str, *kinds: str) -> bool:
+    """Whether the booking declares a failure of one of these kinds as expected for this arm."""
+    return any(item["arm"] == arm and item["what"] in kinds for item in expectations)

@@ -1,0 +1,41 @@
+"""Little's check: does a run's arithmetic hold together (method.md 5)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+PASS, WARN, REFUSED = "pass", "warn", "refused"
+CLOCK_ERROR = 0.005
+
+
+@dataclass(frozen=True)
+class Little:
+    """`in_flight_mean` = sum of E2EL / duration; `fill` = that / concurrency; `delta` = X E / (L C) - 1."""
+
+    in_flight_mean: float
+    fill: float
+    delta: float
+    outcome: str
+
+
+def check(requests: pd.DataFrame, duration_s: float, concurrency: int, passes: float, warns: float) -> Little | None:
+    """Little's check of one run; None when no request is ok.
+
+    delta measures only unfilled concurrency or lost requests: with measured in-flight the law is an identity. A delta
+    above +0.5 % cannot be (clock or count error) and refuses the run, as does one beyond `warns` below.
+    """
+    good = requests[requests["ok"]]
+    if good.empty or duration_s <= 0:
+        return None
+    in_flight = float(good["e2el_ms"].sum()) / 1000 / duration_s
+    fill = in_flight / concurrency
+    delta = fill - 1
+    if delta > CLOCK_ERROR:
+        outcome = REFUSED
+    elif abs(delta) <= passes:
+        outcome = PASS
+    else:
+        outcome = WARN if abs(delta) <= warns else REFUSED
+    return Little(in_flight, fill, delta, outcome)

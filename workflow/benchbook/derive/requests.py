@@ -1,0 +1,67 @@
+"""The client's result files as one row per request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.measure import bench_result
+
+
+def rows(
+    session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any], result: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Rows of table `requests` for one run; none when the client wrote no result.
+
+    The client's send times are on its monotonic clock; the record holds both clocks at the run's start, which turns
+    them into Unix seconds. Without that pair (the client died) they are null.
+    """
+    if result is None:
+        return []
+    clock_known = record["m_start_s"] is not None
+    offset_s = record["t_start_s"] - record["m_start_s"] if clock_known else None
+    listed = []
+    for index, request in enumerate(bench_result.requests(result)):
+        sent = request.start_s + offset_s if request.start_s is not None and offset_s is not None else None
+        done = request.ok and sent is not None
+        listed.append({
+            **run_key(session_id, spec, record),
+            "request": index,
+            "ok": request.ok,
+            "error": request.error,
+            "t_send_s": sent,
+            "t_first_s": sent + request.ttft_s if done else None,  # type: ignore[operator]
+            "t_last_s": sent + request.e2el_s if done else None,  # type: ignore[operator]
+            "prompt_tokens": request.prompt_tokens,
+            "output_tokens": request.output_tokens,
+            "requested_output_tokens": spec["workload"]["output_tokens"],
+            "chunks": len(request.itl_s) + 1 if request.ok else None,
+            "ttft_ms": _ms(request.ttft_s),
+            "e2el_ms": _ms(request.e2el_s),
+            "tpot_ms": _ms(request.tpot_s),
+            "itl_ms": [1000 * gap for gap in request.itl_s],
+        })  # fmt: skip
+    return listed
+
+
+def run_key(session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that name a run in every table."""
+    return {
+        "run_id": f"{session_id}/{record['run']}",
+        "session_id": session_id,
+        "slot": spec["slot"],
+        "arm": spec["arm"],
+        "concurrency": record["concurrency"],
+        "repeat": record["repeat"],
+    }
+
+
+def table(listed: list[dict[str, Any]]) -> pd.DataFrame:
+    return schema.check(pd.DataFrame(listed), "requests") if listed else schema.empty("requests")
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds

@@ -1,0 +1,47 @@
+"""The sweep: one row per arm and concurrency, from the runs that ended well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+
+_MEAN_OF_SESSIONS = {
+    "throughput_tok_s": "throughput_tok_s",
+    "tpot_mean_ms": "tpot_mean_ms",
+    "ttft_mean_ms": "ttft_mean_ms",
+    "itl_p50_ms": "itl_p50_ms",
+    "e2el_mean_ms": "e2el_mean_ms",
+}
+_RANGES = {"throughput": ("throughput_tok_s", "tok_s"), "tpot": ("tpot_mean_ms", "ms"), "ttft": ("ttft_mean_ms", "ms")}
+
+
+def table(runs: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
+    """Table `sweep` from table `runs`, arms in the booking's order.
+
+    A session's value is the mean of its runs and an arm's the mean of its sessions, because a server flag acts on the
+    boot and repeats inside one boot are no replicates of it (method.md 4). Runs that are not ok enter no figure.
+    """
+    rows = []
+    for arm in arms:
+        for concurrency, group in runs[runs["arm"] == arm].groupby("concurrency", sort=True):
+            good = group[group["status"] == "ok"]
+            by_session = good.groupby("session_id")
+            row: dict[str, Any] = {
+                "arm": arm,
+                "concurrency": concurrency,
+                "sessions": good["session_id"].nunique(),
+                "runs": len(good),
+                "runs_not_ok": len(group) - len(good),
+                "tags": ",".join(sorted({tag for tags in good["tags"] for tag in tags.split(",") if tag})),
+                "run_ids": " ".join(good["run_id"]),
+            }
+            for name, source in _MEAN_OF_SESSIONS.items():
+                row[name] = by_session[source].mean().mean() if len(good) else None
+            for name, (source, unit) in _RANGES.items():
+                row[f"{name}_min_{unit}"] = good[source].min() if len(good) else None
+                row[f"{name}_max_{unit}"] = good[source].max() if len(good) else None
+            rows.append(row)
+    return schema.check(pd.DataFrame(rows), "sweep") if rows else schema.empty("sweep")

@@ -1,0 +1,53 @@
+"""The steady window of a closed-loop run: from the first completion to the last dispatch, C in flight throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Window:
+    """Unix seconds. `throughput_tok_s` is None for a window without width: one wave has no steady state."""
+
+    start_s: float
+    end_s: float
+    throughput_tok_s: float | None
+
+    @property
+    def width_s(self) -> float:
+        return max(0.0, self.end_s - self.start_s)
+
+
+def token_times_s(request: pd.Series) -> np.ndarray:
+    """Unix time of each token of one ok request: chunk times, tokens of a chunk together at its arrival.
+
+    With one token a chunk these are exact; with more, the tokens are spread over the chunks as evenly as they go
+    (g of method.md 1 is not a whole number).
+    """
+    gaps_s = np.asarray(request["itl_ms"], float) / 1000
+    chunks: np.ndarray = request["t_first_s"] + np.concatenate([[0.0], np.cumsum(gaps_s)])
+    tokens = int(request["output_tokens"])
+    if len(chunks) == tokens:
+        return chunks
+    spread: np.ndarray = chunks[np.minimum(np.arange(tokens) * len(chunks) // tokens, len(chunks) - 1)]
+    return spread
+
+
+def steady(requests: pd.DataFrame) -> Window | None:
+    """Steady window of one run's ok requests, with the token throughput inside it (method.md 3).
+
+    Tokens emitted in (start, end], divided by the width; counting completions instead reads up to 42 % high. None
+    when no request is ok.
+    """
+    good = requests[requests["ok"]]
+    if good.empty:
+        return None
+    start_s, end_s = float(good["t_last_s"].min()), float(good["t_send_s"].max())
+    if end_s <= start_s:
+        return Window(start_s, end_s, None)
+    times = np.concatenate([token_times_s(row) for _, row in good.iterrows()])
+    inside = int(((times > start_s) & (times <= end_s)).sum())
+    return Window(start_s, end_s, inside / (end_s - start_s))
