@@ -1,0 +1,234 @@
+"""What each chapter shows: tables, figures and their provenance, ready for the templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+from benchbook.errors import TableError
+from benchbook.present import format as fmt
+from benchbook.present import summary, svg, wording
+from benchbook.present.context import FRAMES, ReportInput
+from benchbook.present.origin import Origin, origin, summary_origin
+from benchbook.present.tables import Col, Part, Table, part, totals
+from benchbook.present.tables import build as table
+from benchbook.schema import NO_GPU
+
+FIGURES = {
+    "figure_sweep": ("Throughput and TPOT against concurrency",
+                     "Two panels over concurrency on a log2 axis: throughput in tokens per second and mean TPOT in "
+                     "milliseconds. One point per run, a line through the means. The table below has the numbers."),
+    "figure_warmup": ("TPOT of every warmup reading",
+                      "One panel per arm and concurrency: mean TPOT in milliseconds against the reading's number, one "
+                      "line per session. The table below has the numbers."),
+    "figure_timeline": ("The sessions in time",
+                        "One row per session in the order of launch: boot, client start, warmup, measured runs, gaps "
+                        "and teardown along minutes. The table below has the numbers."),
+    "figure_telemetry": ("Telemetry over time",
+                         "One row per session: utilisation and CPU time along minutes since launch, measured runs "
+                         "shaded. The tables below have the means."),
+}
+_HOLE = re.compile(r"\[\[(\w+)\]\]")
+_GPU = ("gpu_util_whole_pct", "gpu_util_pct", "gpu_power_w", "gpu_sm_clock_mhz", "gpu_memory_gib", "gpu_energy_j",
+        "gpu_temperature_c")
+_ENVIRONMENT = ("engine", "engine_version", "python", "kernel", "cpu_model", "cores", "memory_gib", "gpus", "driver")
+
+
+def look(item: Part) -> str:
+    """The classes of an addressed value."""
+    return f"v {'missing' if item.missing else item.tone}".strip()
+
+
+def value(item: Part) -> Markup:
+    """One addressed value as an element."""
+    return Markup('<span class="{}" data-address="{}" title="{}">{}</span>').format(
+        look(item), item.address, item.title, item.text)
+
+
+def say(sentence: str, parts: Mapping[str, Part]) -> Markup:
+    """A sentence of wording.py with its numbers put in."""
+    pieces = _HOLE.split(sentence)
+    return Markup("").join(value(parts[piece]) if odd % 2 else escape(piece) for odd, piece in enumerate(pieces))
+
+
+def _tags(runs: pd.DataFrame) -> set[str]:
+    return {tag.strip() for cell in runs["tags"] for tag in str(cell).split(",") if tag.strip()}
+
+
+def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) -> Table:
+    throughput = Col("throughput_tok_s", span=("throughput_min_tok_s", "throughput_max_tok_s"))
+    tpot = Col("tpot_mean_ms", span=("tpot_min_ms", "tpot_max_ms"))
+    ttft = Col("ttft_mean_ms", span=("ttft_min_ms", "ttft_max_ms"))
+    columns: list[str | Col] = ["arm", "concurrency", throughput, tpot, ttft]
+    if not short:
+        columns += ["itl_p50_ms", "e2el_mean_ms", "sessions", "runs", "runs_not_ok", "tags"]
+    return table(frame, "sweep", caption, columns, name=name)
+
+
+def _ends(sweep: pd.DataFrame) -> pd.DataFrame:
+    """Of each arm the rows of its lowest and its highest concurrency."""
+    if sweep.empty:
+        return sweep
+    levels = sweep.groupby("arm")["concurrency"]
+    at_end = (sweep["concurrency"] == levels.transform("min")) | (sweep["concurrency"] == levels.transform("max"))
+    return sweep[at_end]
+
+
+def _readings(warmup: pd.DataFrame) -> dict[str, Any]:
+    """One row per session and concurrency, one column per reading; every cell keeps its reading's address."""
+    rows = []
+    for _, group in warmup.groupby(["session_id", "concurrency"], sort=False):
+        records = group.sort_values("reading").to_dict("records")
+        last = records[-1]
+        rows.append({
+            "lead": [part("warmup", last, name) for name in ("session_id", "slot", "arm", "concurrency")],
+            "readings": {int(record["reading"]): part("warmup", record, "tpot_mean_ms") for record in records},
+            "end": [part("warmup", last, name) for name in ("change", "verdict")],
+            "why": "" if last["verdict"] == "CONVERGED" else part("warmup", last, "verdict_reason"),
+        })
+    numbers = sorted({int(reading) for reading in warmup["reading"]})
+    return {"numbers": numbers, "rows": rows}
+
+
+def _environments(sessions: pd.DataFrame) -> dict[str, Any]:
+    """Sessions grouped by equal environment, so that a difference stands out; values carry the first's address."""
+    groups: dict[tuple[str, ...], list[dict[Any, Any]]] = {}
+    for row in sessions.to_dict("records"):
+        key = tuple(fmt.cell("sessions", name, row[name]).text for name in _ENVIRONMENT)
+        groups.setdefault(key, []).append(row)
+    columns = [[part("sessions", row, "session_id") for row in rows] for rows in groups.values()]
+    facts = []
+    for name in _ENVIRONMENT:
+        head = table(sessions, "sessions", "", [name]).heads[0]
+        cells = [part("sessions", rows[0], name) for rows in groups.values()]
+        facts.append({"head": head, "cells": cells, "differs": len({cell.text for cell in cells}) > 1})
+    return {"columns": columns, "facts": facts}
+
+
+def _span(timeline: pd.DataFrame, sessions: pd.DataFrame) -> list[Part]:
+    """The first launch and the last recorded end, as addressed times."""
+    if sessions.empty:
+        return []
+    first = sessions.sort_values("t_launch_s", kind="stable").to_dict("records")[0]
+    shown = [part("sessions", first, "t_launch_s")]
+    if len(timeline):
+        shown.append(part("timeline", timeline.sort_values("t_end_s", kind="stable").to_dict("records")[-1], "t_end_s"))
+    return shown
+
+
+def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
+    runs, sessions, telemetry = frames["runs"], frames["sessions"], frames["telemetry"]
+    return {
+        "ends": _sweep(_ends(frames["sweep"]), "sweep-ends", "Each arm at the ends of its sweep.", short=True),
+        "sweep": _sweep(frames["sweep"], "sweep", "Mean over sessions; below it the lowest to the highest run."),
+        "sessions": table(sessions, "sessions", "Where the time of each session went.", [
+            "session_id", "slot", "arm", "status", "boot_s", "client_start_s", "warmup_s", "runs_s", "teardown_s",
+            "wall_s", "run_share", "gap_median_s", "gap_max_s", Col("runs_done", of="runs_planned")], dense=True),
+        "startup": table(sessions, "sessions", "Start-up as the server’s log tells it.", [
+            "session_id", "slot", "arm", "boot_s", "load_s", "compile_s", "init_s", "kv_cache_tokens",
+            "sampler_cpu_share"], name="startup"),
+        "steady": table(runs, "runs", "Steady window, whole waves and Little’s check of every run.", [
+            "run_id", "slot", "window_s", "throughput_tok_s", "window_throughput_tok_s", "waves", "whole_waves",
+            "in_flight_mean", "fill", "little_delta", "little", "warmup_verdict", "tags"], name="steady", dense=True),
+        "host": table(telemetry, "telemetry", "Host: the whole telemetry file against the run’s steady window.", [
+            "run_id", "slot", "window_s", "samples", "coverage", "cpu_util_whole_pct", "cpu_util_pct",
+            "cpu_util_max_core_pct", "server_cpu_cores", "client_cpu_cores", "server_memory_gib",
+            "client_memory_gib"], name="telemetry-host", dense=True),
+        "served": table(telemetry, "telemetry", "Engine: what the server’s /metrics said during the run.", [
+            "run_id", "slot", "concurrency", "running_mean", "waiting_max", "kv_cache_usage_max", "preemptions",
+            "prefix_hit_rate"], name="telemetry-engine", dense=True),
+        "gpu": table(telemetry, "telemetry", "GPU: the whole telemetry file against the run’s steady window.", [
+            "run_id", "slot", *_GPU], name="telemetry-gpu", dense=True),
+        "failures": table(frames["failures"], "failures", "What failed, why, and what it cost.", [
+            "failure_id", "slot", "arm", "what", "failure_class", "reason", "remedy", "expected", "cost_s"]),
+        "index": table(runs, "runs", "Every run asked for.", [
+            Col("run_id", anchor=True), "slot", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
+            "num_prompts", "completed", "spec_hash", "reason"], name="run-index", dense=True),
+    }
+
+
+def _root_causes(sessions: pd.DataFrame) -> list[list[Part]]:
+    found = sessions[sessions["root_cause"].notna()]
+    return [[part("sessions", row, "session_id"), part("sessions", row, "root_cause")]
+            for row in found.to_dict("records")]
+
+
+def _inputs_of_rules(origins: Mapping[str, Origin]) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Names of the tables and figures that one rule made from the same inputs, and those inputs with their sha256."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    for name, item in origins.items():
+        if name != "summary":
+            groups.setdefault((item.rule, item.inputs), []).append(name)
+    return [(", ".join(names), inputs) for (_, inputs), names in groups.items()]
+
+
+def _figures(context: ReportInput) -> dict[str, dict[str, Any]]:
+    figures = {}
+    for name, (title, description) in FIGURES.items():
+        drawing = svg.inline(context.figures[name], name.replace("_", "-"), title, description)
+        figures[name] = {"name": name, "svg": drawing, "title": title}
+    return figures
+
+
+def _check(context: ReportInput) -> None:
+    missing = (
+        [f"table {name}" for name in FRAMES if name not in context.frames]
+        + [f"figure {name}" for name in FIGURES if name not in context.figures]
+        + [f"sidecar of {name}" for name in (*FRAMES, *FIGURES) if name not in context.sidecars]
+    )
+    if missing:
+        raise TableError(f"report {context.booking_id}: missing {', '.join(missing)}. Rerun the rules that make them.")
+
+
+def build(context: ReportInput) -> dict[str, Any]:
+    """Everything that the templates of `context` need beside itself. Raises TableError when a part is missing."""
+    _check(context)
+    frames = context.frames
+    runs, warmup, telemetry = frames["runs"], frames["warmup"], frames["telemetry"]
+    facts = summary.build(runs, frames["sessions"], frames["failures"], context.price_usd_per_hour)
+    counts = {str(row["key"]): float(row["value"]) for row in facts.dropna(subset=["value"]).to_dict("records")}
+    parts = totals(facts)
+    run_tags = _tags(runs)
+    ok_tags = _tags(runs[runs["status"] == "ok"])
+    verdicts = warmup.drop_duplicates(["session_id", "concurrency"], keep="last")["verdict"]
+    origins: dict[str, Origin] = {
+        name: origin(name, context.sidecars[name], runs) for name in (*FRAMES, *FIGURES)
+    }
+    origins["summary"] = summary_origin([origins[name] for name in ("runs", "sessions", "failures")], runs)
+    return {
+        "totals": parts,
+        "counts": counts,
+        "status": wording.status(counts, ok_tags),
+        "say": lambda sentence: say(sentence, parts),
+        "value": value,
+        "look": look,
+        "tables": _tables(frames),
+        "figures": _figures(context),
+        "origins": origins,
+        "inputs_of_rules": _inputs_of_rules(origins),
+        "span": _span(frames["timeline"], frames["sessions"]),
+        "engines": _engines(frames["sessions"]),
+        "tags": wording.tags_explained(run_tags),
+        "readings": _readings(warmup),
+        "warmup_sentence": wording.warmup_counts(int((verdicts == "CONVERGED").sum()),
+                                                 int((verdicts == "UNWARMED").sum())),
+        "has_gpu": bool(telemetry[list(_GPU)].notna().any().any()),
+        "no_gpu": wording.no_gpu(NO_GPU),
+        "no_failures": wording.no_failures(),
+        "root_causes": _root_causes(frames["sessions"]),
+        "environments": _environments(frames["sessions"]),
+        "relaxed": wording.relaxed(item.name for item in context.thresholds if item.relaxed),
+        "no_claim": wording.NO_CLAIM,
+        "definitions": wording.DEFINITIONS,
+        "with_unit": fmt.with_unit,
+    }
+
+
+def _engines(sessions: pd.DataFrame) -> list[Part]:
+    """The engine versions seen, each once."""
+    seen = sessions.dropna(subset=["engine_version"]).drop_duplicates("engine_version")
+    return [part("sessions", row, "engine_version") for row in seen.to_dict("records")]

@@ -1,0 +1,179 @@
+"""Numbers to text: the only place where it happens, so that a figure in a sentence reads as in its table.
+
+Numbers keep a unit's count of significant digits, but never lose a digit before the decimal point; thousands are
+separated by commas; minus is U+2212. Shares are stored as fractions and shown in percent. Missing is an en dash with
+the reason, never 0 and never blank.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from benchbook.schema import TABLES
+
+MISSING = "–"
+MINUS = "−"
+MAX_DECIMALS = 3
+HASH_LENGTH = 12
+
+SIGNIFICANT = {"ms": 4, "tok/s": 4, "req/s": 4, "s": 3, "%": 3, "cores": 3, "GiB": 3, "W": 4, "MHz": 4, "J": 4,
+               "°C": 3, "requests": 4, "tokens": 4}
+PLAIN = 4
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is shown: `text`, and `why` when the value is missing ("" when it is there)."""
+
+    text: str
+    why: str = ""
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.why)
+
+
+@dataclass(frozen=True)
+class Percent:
+    """A fraction shown as percent with a fixed number of `decimals`; `signed` shows a plus too."""
+
+    decimals: int = 1
+    signed: bool = False
+
+
+PERCENT = {
+    "change": Percent(2, signed=True),
+    "little_delta": Percent(2, signed=True),
+    "fill": Percent(1),
+    "run_share": Percent(1),
+    "coverage": Percent(1),
+    "sampler_cpu_share": Percent(2),
+    "kv_cache_usage_max": Percent(1),
+    "prefix_hit_rate": Percent(2),
+}
+TIMES = {"t_start_s", "t_end_s", "t_launch_s", "t_send_s", "t_first_s", "t_last_s", "window_start_s", "window_end_s"}
+TRIMMED = {"waves", "tokens_per_chunk"}
+HASHES = {"spec_hash"}
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def number(value: float, digits: int = PLAIN) -> str:
+    """`value` with `digits` significant digits, at most three decimals; "<0.001" for what would read as zero."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".rsplit("e", 1)[1])
+    decimals = min(MAX_DECIMALS, max(0, digits - 1 - exponent))
+    smallest = 10.0**-decimals
+    if abs(value) < smallest / 2:
+        return f"<{smallest:.{decimals}f}" if value > 0 else f">{MINUS}{smallest:.{decimals}f}"
+    return _fixed(value, decimals)
+
+
+def quantity(value: float, unit: str) -> str:
+    """`value` with the significant digits of its unit; the unit itself stands in the header."""
+    return number(float(value), SIGNIFICANT.get(unit, PLAIN))
+
+
+def with_unit(value: float, unit: str) -> str:
+    """`value` and its unit, for a sentence."""
+    shown = f"{value:,}".replace("-", MINUS) if isinstance(value, int) else number(float(value)).rstrip()
+    if isinstance(value, float) and "." in shown:
+        shown = shown.rstrip("0").rstrip(".")
+    return f"{shown}\u00a0{unit}" if unit else shown
+
+
+def percent(fraction: float, style: Percent) -> str:
+    """A fraction as percent, without the sign "%"; a fixed count of decimals."""
+    shown = _fixed(fraction * 100, style.decimals)
+    if not shown.strip(f"{MINUS}0."):
+        return f"{0:.{style.decimals}f}"
+    return f"+{shown}" if style.signed and fraction > 0 else shown
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person would say them: "8.4 s", "4 min 12 s", "2 h 05 min"."""
+    if abs(seconds) < 60 and float(f"{seconds:.3g}") < 60:
+        return f"{number(seconds, 3)}\u00a0s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60:,}\u00a0h {minutes % 60:02d}\u00a0min"
+
+
+def utc(unix_s: float) -> str:
+    """A Unix time (s) as "2026-09-11 23:05:48" in UTC, rounded to the second."""
+    return datetime.fromtimestamp(round(unix_s), tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def unit(table: str, column: str) -> str:
+    """The unit that the header of `column` names; "" for none."""
+    if column in PERCENT:
+        return "%"
+    return "UTC" if column in TIMES else TABLES[table][column].unit
+
+
+def is_number(table: str, column: str) -> bool:
+    """Whether `column` is set as a number: right aligned, tabular figures."""
+    return TABLES[table][column].dtype in ("Int64", "Float64")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell holds null; a list never is."""
+    return value is None or (not isinstance(value, (list, tuple)) and bool(pd.isna(value)))
+
+
+def _words(column: str, value: str) -> str:
+    if column in HASHES:
+        return value[:HASH_LENGTH]
+    if column == "tags":
+        return ", ".join(tag.strip() for tag in value.split(",") if tag.strip())
+    return value.strip()
+
+
+def cell(table: str, column: str, value: Any) -> Text:
+    """The text of one cell of a table of schema.py.
+
+    A null gives the dash and the schema's reason. An empty string reads "none". Raises KeyError for a column that the
+    schema does not know.
+    """
+    described = TABLES[table][column]
+    if is_missing(value):
+        return Text(MISSING, described.null or "not recorded")
+    if isinstance(value, str):
+        return Text(_words(column, value) or "none")
+    if described.dtype == "boolean":
+        return Text("yes" if value else "no")
+    if column in TIMES:
+        return Text(utc(float(value)))
+    if column in PERCENT:
+        return Text(percent(float(value), PERCENT[column]))
+    if described.dtype == "Int64":
+        return Text(f"{int(value):,}".replace("-", MINUS))
+    shown = quantity(float(value), described.unit)
+    if column in TRIMMED and "." in shown:
+        shown = shown.rstrip("0").rstrip(".")
+    return Text(shown)
+
+
+def total(value: Any, unit: str, why: str) -> Text:
+    """The text of one value of the summary: counts, durations (unit "s"), money ("USD"), shares ("share")."""
+    if is_missing(value):
+        return Text(MISSING, why or "not recorded")
+    if unit == "s":
+        return Text(duration(float(value)))
+    if unit.startswith("USD"):
+        return Text(f"${_fixed(float(value), 2)}")
+    if unit == "share":
+        return Text(f"{percent(float(value), Percent(1))}\u00a0%")
+    return Text(f"{round(float(value)):,}")

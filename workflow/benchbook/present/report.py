@@ -1,0 +1,55 @@
+"""The report: one self-contained HTML page, and the same page as a PDF.
+
+Equal input gives equal bytes: nothing here asks for the time, the machine or the user.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from benchbook.present import chapters
+from benchbook.present.context import Arm, ReportInput, Threshold
+
+REPORTS = Path(__file__).resolve().parents[3] / "reports"
+__all__ = ["Arm", "ReportInput", "Threshold", "render", "write_pdf"]
+
+
+def _environment(templates: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(text: object) -> Markup:
+    """`text` escaped, with places where a long path or id may break."""
+    return Markup(re.sub(r"([/_])", r"\1<wbr>", str(escape(text))))
+
+
+def render(context: ReportInput, reports: Path = REPORTS) -> str:
+    """The report as one HTML page. `reports` is the folder that holds templates/ and style/.
+
+    Raises TableError when a table, a figure or a sidecar is missing.
+    """
+    views = chapters.build(context)
+    style = (reports / "style" / "report.css").read_text(encoding="utf-8")
+    template = _environment(reports / "templates").get_template("report.html.j2")
+    return template.render(r=context, style=Markup(style), **views)
+
+
+def write_pdf(html: str, out: Path) -> None:
+    """Write `html` as a paged PDF with bookmarks, whole or not at all. Fetches nothing: the page is self-contained."""
+    import weasyprint
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(out.name + ".part")
+    fetcher = weasyprint.urls.URLFetcher(allowed_protocols=("data",), fail_on_errors=True)
+    weasyprint.HTML(string=html, url_fetcher=fetcher).write_pdf(partial, pdf_tags=True)
+    os.replace(partial, out)

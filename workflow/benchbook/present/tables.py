@@ -1,0 +1,158 @@
+"""A frame and a choice of columns to a table as shown: every cell with its address and its tooltip."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchbook.present import format as fmt
+from benchbook.present import summary
+from benchbook.present.address import address, slug
+from benchbook.present.labels import label
+from benchbook.schema import TABLES
+
+Row = Mapping[Hashable, Any]
+
+TONES = {
+    "ok": "good", "complete": "good", "pass": "good", "CONVERGED": "good",
+    "incomplete": "warn", "set-aside": "warn", "warn": "warn", "UNWARMED": "warn",
+    "failed": "bad", "missing": "bad", "refused": "bad",
+}
+SHORT = 14
+TONED = {"status", "little", "warmup_verdict", "verdict", "tags"}
+CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One shown value: text, address, tooltip, why it is missing if so, look ("good", "warn", "bad", "code", "")."""
+
+    text: str
+    address: str
+    title: str
+    why: str = ""
+    tone: str = ""
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.why)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: `layout` is "" (one value), "range" (mean over lowest to highest) or "of" (a of b)."""
+
+    parts: tuple[Part, ...]
+    numeric: bool
+    layout: str = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Head:
+    label: str
+    unit: str
+    meaning: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as shown; the first cell of a row heads the row. `missing`: each reason and the headings it holds for."""
+
+    name: str
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    missing: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    dense: bool = False
+
+    @property
+    def short(self) -> bool:
+        """Short enough to be kept on one page."""
+        return len(self.rows) <= SHORT
+
+
+@dataclass(frozen=True)
+class Col:
+    """A column: `name`, and for a range its lowest and highest, or the total that it is a part `of`."""
+
+    name: str
+    span: tuple[str, ...] = ()
+    of: str = ""
+    label: str = ""
+    anchor: bool = False
+
+
+def part(table: str, row: Row, column: str) -> Part:
+    """One value of a row of `table`."""
+    shown = fmt.cell(table, column, row[column])
+    where = address(table, row, column)
+    if shown.missing:
+        return Part(shown.text, where, f"missing: {shown.why} ({where})", why=shown.why)
+    tone = "code" if column in CODED else ""
+    if column in TONED:
+        tone = TONES.get(shown.text, "" if shown.text == "none" else "warn")
+    value = row[column]
+    full = f"{value} ({where})" if column in fmt.HASHES else where
+    return Part(shown.text, where, full, tone=tone)
+
+
+def totals(frame: pd.DataFrame) -> dict[str, Part]:
+    """The values of the summary table by key."""
+    found = {}
+    for row in frame.to_dict("records"):
+        shown = fmt.total(row["value"], str(row["unit"]), summary.WHY.get(str(row["key"]), ""))
+        where = address("summary", row, "value")
+        title = f"missing: {shown.why} ({where})" if shown.missing else where
+        found[str(row["key"])] = Part(shown.text, where, title, why=shown.why)
+    return found
+
+
+def _cell(table: str, row: Row, column: Col) -> Cell:
+    names = (column.name, *column.span) if column.span else (column.name, column.of) if column.of else (column.name,)
+    layout = "range" if column.span else "of" if column.of else ""
+    anchor = f"run-{slug(str(row[column.name]))}" if column.anchor else ""
+    parts = tuple(part(table, row, name) for name in names)
+    if layout == "range" and all(item.missing for item in parts):
+        parts, layout = parts[:1], ""
+    return Cell(parts, fmt.is_number(table, column.name), layout, anchor)
+
+
+def head(table: str, column: Col) -> Head:
+    """The heading of a column; the tooltip is the schema's meaning."""
+    described = TABLES[table][column.name]
+    return Head(column.label or label(column.name), fmt.unit(table, column.name), described.meaning,
+                fmt.is_number(table, column.name))
+
+
+def _reasons(heads: Sequence[Head], rows: Iterable[Sequence[Cell]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Why values of a table are missing: each reason once, with the headings of the columns it holds for."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for top, cell in zip(heads, row, strict=True):
+            for item in cell.parts:
+                if item.missing:
+                    found.setdefault(item.why, {})[top.label] = None
+    return tuple((why, tuple(labels)) for why, labels in found.items())
+
+
+def build(
+    frame: pd.DataFrame, table: str, caption: str, columns: Iterable[str | Col], *, name: str = "", dense: bool = False
+) -> Table:
+    """`frame`, rows in its order, as a shown table of `columns`. Raises KeyError for a column it does not have."""
+    chosen = [Col(column) if isinstance(column, str) else column for column in columns]
+    records: Sequence[Row] = frame.to_dict("records")
+    heads = tuple(head(table, column) for column in chosen)
+    rows = tuple(tuple(_cell(table, row, column) for column in chosen) for row in records)
+    return Table(
+        name=name or table,
+        caption=caption,
+        heads=heads,
+        rows=rows,
+        missing=_reasons(heads, rows),
+        dense=dense,
+    )

@@ -1,0 +1,127 @@
+"""Sentences from facts. They say what the tables hold and nothing about which arm is faster.
+
+`[[key]]` stands for the value of the summary table under that key; the page puts the addressed number there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+NO_CLAIM = (
+    "This report describes; it compares nothing. No statement that one arm is faster than another is made or implied: "
+    "comparisons, with intervals over sessions, come in a later release."
+)
+
+TAGS = {
+    "INCOMPLETE": "Some requests failed or returned fewer tokens than asked for.",
+    "UNWARMED": "Warmup at this concurrency never met its rule, so start-up effects may be inside the run.",
+    "UNSTEADY": "The steady window is shorter than the threshold, so the run is mostly ramp and drain.",
+    "STALLED": "Requests stood still for longer than a second.",
+    "BIMODAL": "Times to first token fall into two separate groups; their mean describes neither.",
+    "THROTTLED": "The GPU lowered its clock, or ran at its power cap.",
+    "CLIENT": "The load client was itself a bottleneck.",
+    "CACHED": "Prompts hit the prefix cache, so part of the prefill was not done.",
+    "REGIME": "The run crosses from one regime of the engine into another.",
+    "TELEM": "The telemetry does not cover the run.",
+}
+UNKNOWN_TAG = "Not described in this version."
+
+DEFINITIONS = (
+    ("Throughput", "Output tokens of the requests that ended well, divided by the run's duration."),
+    ("TTFT", "Time to first token: from sending a request to its first token."),
+    ("E2EL", "End-to-end latency: from sending a request to its last token."),
+    ("TPOT", "Time per output token after the first: (E2EL − TTFT) / (n_out − 1), per request. Not the decode step: "
+             "others’ prefill is inside it."),
+    ("ITL", "Inter-token latency: the time between two streamed chunks that carry tokens."),
+    ("C", "Concurrency: the requests that the client keeps in flight."),
+    ("Mean", "Over sessions, of each session’s mean over its runs. The session, one boot of the server, is the "
+             "statistical unit: its runs share what the boot happened to bring."),
+    ("Range", "The lowest and the highest run: not a confidence interval, however many runs there are."),
+)
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status box: `level` is "good", "warn" or "bad"; `points` are sentences with [[key]] for numbers."""
+
+    level: str
+    headline: str
+    points: tuple[str, ...]
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """The noun for `count`."""
+    return one if count == 1 else many or one + "s"
+
+
+def status(totals: Mapping[str, float], tags: Iterable[str]) -> Status:
+    """What went well and what did not. `totals` are the summary's counts by key; `tags` those found in ok runs.
+
+    Red: nothing measured, or a failure that the booking does not expect. Amber: tags, expected failures, sessions set
+    aside, or Little's check not passed. Green: none of these.
+    """
+    count = {key: int(value) for key, value in totals.items()}
+    points = []
+    if count["runs_not_ok"]:
+        verb = plural(count["runs_not_ok"], "is", "are")
+        points.append(f"[[runs_not_ok]] of [[runs]] runs {verb} not ok: [[runs_failed]] failed, [[runs_incomplete]] "
+                      f"incomplete, [[runs_missing]] missing. What {verb} not ok is in none of the means.")
+    if count["sessions_failed"]:
+        points.append(f"[[sessions_failed]] of [[sessions]] {plural(count['sessions'], 'session')} failed.")
+    if count["failures_expected"]:
+        verb = plural(count["failures_expected"], "is", "are")
+        points.append(f"[[failures_expected]] of [[failures]] failures {verb} declared in the booking as expected.")
+    if count["sessions_set_aside"]:
+        verb = plural(count["sessions_set_aside"], "session was", "sessions were")
+        points.append(f"[[sessions_set_aside]] {verb} interrupted and set aside; no mean uses what was measured then.")
+    if count["runs_tagged"]:
+        verb = plural(count["runs_tagged"], "run that is ok carries", "runs that are ok carry")
+        points.append(f"[[runs_tagged]] {verb} a tag: {', '.join(sorted(tags))}. Shown hollow in the figure.")
+    if count["little_refused"]:
+        points.append("Little’s check refuses the throughput of [[little_refused]] "
+                      f"{plural(count['little_refused'], 'run', 'runs')} as steady.")
+    if count["little_warn"]:
+        points.append(f"Little’s check warns about [[little_warn]] {plural(count['little_warn'], 'run', 'runs')}.")
+    if not count["sessions"] and not count["runs"]:
+        return Status("bad", "Nothing was measured", ("No session is on record for this booking.",))
+    unmeasured = count["runs"] > 0 and count["runs_ok"] == 0
+    if unmeasured or count["runs_unexpected"] or count["sessions_unexpected"]:
+        return Status("bad", "No run is ok" if unmeasured else "Some of it failed", tuple(points))
+    if points:
+        return Status("warn", "Complete, with reservations", tuple(points))
+    return Status("good", "All runs complete", ("[[runs_ok]] of [[runs]] runs are ok, without a tag, in [[sessions]] "
+                                                f"{plural(count['sessions'], 'session')}.",))
+
+
+def tags_explained(tags: Iterable[str]) -> list[tuple[str, str]]:
+    """Each tag with its sentence, in alphabetical order."""
+    return [(tag, TAGS.get(tag, UNKNOWN_TAG)) for tag in sorted(set(tags))]
+
+
+def no_gpu(reason: str) -> str:
+    """The sentence that stands for the GPU columns when no run has any."""
+    return f"GPU utilisation, power, clock, memory, energy and temperature are not available: no GPU ({reason})."
+
+
+def no_failures() -> str:
+    return "Nothing failed: every session booted, ran all its runs and was taken down."
+
+
+def warmup_counts(converged: int, unwarmed: int) -> str:
+    """How the warmups went; counts are of session and concurrency."""
+    if not converged and not unwarmed:
+        return "No warmup was run."
+    if not unwarmed:
+        return "Every session met the warmup rule at every concurrency."
+    return ("The warmup rule was not met everywhere: the rows marked UNWARMED. Their runs were measured all the same "
+            "and carry the tag.")
+
+
+def relaxed(names: Iterable[str]) -> str:
+    """Which thresholds are weaker than the method's; "" when none is."""
+    listed = list(names)
+    if not listed:
+        return ""
+    return (f"This booking relaxes {plural(len(listed), 'a threshold', f'{len(listed)} thresholds')} of the method: "
+            f"{', '.join(listed)}.")
