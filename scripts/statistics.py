@@ -1,0 +1,52 @@
+"""Rule `statistics`: the booking's tables, from those of its stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+from benchbook import rawdata, schema
+from benchbook.derive import failures, sessions, sweep
+from benchbook.derive import runs as runs_of
+from benchbook.measure.store import read_json
+from benchbook.provenance.step import Step
+
+TABLES = ["runs", "warmup", "telemetry"]
+
+
+def main() -> None:
+    with Step.from_command_line(
+        inputs=["manifest", "boot", *TABLES],
+        params=["raw", "arms", "expected", "coverage"],
+        outputs=["sweep", "all-runs", "all-warmup", "all-telemetry", "sessions", "failures", "timeline"],
+    ) as step:
+        session_rows, timelines, kinds = [], [], {}
+        expectations = json.loads(step.param("expected"))
+        for manifest, boot_file, runs_file in zip(
+            *(step.files(name) for name in ("manifest", "boot", "runs")), strict=True
+        ):
+            boots, runs = read_json(boot_file), pd.read_parquet(runs_file)
+            raw = rawdata.sessions(read_json(manifest), Path(step.param("raw")) / manifest.stem)
+            session_rows += [
+                sessions.row(session, boot, runs, expectations) for session, boot in zip(raw, boots, strict=True)
+            ]
+            timelines.append(sessions.timeline(raw))
+            kinds |= {f"{s.session_id}/{record['run']}": record["failure_kind"] for s in raw for record in s.runs}
+        together = {
+            name: schema.concat([pd.read_parquet(path) for path in step.files(name)], name) for name in TABLES
+        }
+        together["runs"] = runs_of.with_telemetry(
+            together["runs"], together["telemetry"], float(step.param("coverage"))
+        )
+        session_table = sessions.table(session_rows)
+        sweep.table(together["runs"], json.loads(step.param("arms"))).to_parquet(step.output("sweep"))
+        for name in TABLES:
+            together[name].to_parquet(step.output(f"all-{name}"))
+        session_table.to_parquet(step.output("sessions"))
+        failures.table(session_table, together["runs"], kinds).to_parquet(step.output("failures"))
+        schema.concat(timelines, "timeline").to_parquet(step.output("timeline"))
+
+
+if __name__ == "__main__":
+    main()

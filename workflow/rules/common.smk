@@ -1,0 +1,122 @@
+"""The booking, its stores and paths, and the two helpers that every rule file uses."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+WORKFLOW = Path(workflow.current_basedir).parent
+sys.path.insert(0, str(WORKFLOW))
+
+from benchbook import hygiene
+from benchbook.config import facts
+from benchbook.config import spec as specification
+from benchbook.config.load import load_booking, load_config
+from benchbook.errors import BenchbookError
+from benchbook.provenance.code import closure, run_what_is_fingerprinted
+
+run_what_is_fingerprinted()
+
+try:
+    BOOKING = load_booking(
+        Path.cwd(), str(config.get("booking") or load_config(Path.cwd()))
+    )
+except BenchbookError as error:
+    raise WorkflowError(str(error))
+
+RESULTS = Path("results") / BOOKING.id
+REPORT = Path("reports") / BOOKING.id
+FIGURES = ["sweep", "warmup", "timeline", "telemetry"]
+SPECS = {
+    specification.store_name(spec): spec
+    for spec in specification.session_specs(BOOKING, Path.cwd())
+}
+STORES = list(SPECS)
+ARMS = json.dumps([arm.name for arm in BOOKING.arms])
+FACTS = json.dumps(facts.report_facts(BOOKING), sort_keys=True)
+REPORT_TABLES = [
+    "runs",
+    "sessions",
+    "warmup",
+    "telemetry",
+    "sweep",
+    "failures",
+    "timeline",
+]
+# Stores of earlier specifications: still on disk, in no figure.
+SUPERSEDED = json.dumps(
+    sorted(path.name for path in RESULTS.glob("raw/*") if path.name not in SPECS)
+)
+THRESHOLDS = json.dumps(asdict(BOOKING.thresholds), sort_keys=True)
+EXPECTED = json.dumps(
+    [asdict(item) for item in BOOKING.expected_failures], sort_keys=True
+)
+
+
+wildcard_constraints:
+    store="s[0-9]+-[a-z0-9-]+-[0-9a-f]{12}",
+    lock="[0-9a-f]{12}",
+    hash="[0-9a-f]{12}",
+
+
+def code(script):
+    """The rule's script and every module of the package that it imports: an edit of one of them reruns the rule."""
+    return [
+        str(path.relative_to(Path.cwd()))
+        for path in closure(Path.cwd() / "scripts" / f"{script}.py")
+    ]
+
+
+def documented(**outputs):
+    """Named outputs, each with the provenance sidecar that its script writes beside it."""
+    return outputs | {
+        f"{name}_prov": f"{path}.prov.json" for name, path in outputs.items()
+    }
+
+
+def of_all_stores(pattern):
+    """`pattern`, which has a wildcard {store}, for every session of the schedule in its order."""
+    return [pattern.format(store=store) for store in STORES]
+
+
+def engine_stamp(engine):
+    """The file that says an engine's environment is built from this very lock file; None when Benchbook builds none."""
+    if engine["lock_sha256"] is None:
+        return None
+    return f".engines/{engine['name']}/built-{engine['lock_sha256'][:12]}.json"
+
+
+def session_needs(wildcards):
+    """What must stand before the session boots: its environments, its model, and the session before it.
+
+    All ancient(): a rebuilt environment or a touched file is no reason to measure again. What would be one is in the
+    specification's hash, and so in the path. None of these files is ever due while it exists: Snakemake plans nothing
+    beyond an ancient file that is.
+    """
+    spec = SPECS[wildcards.store]
+    needs = {engine_stamp(spec["engine"]), engine_stamp(spec["client_engine"])} - {None}
+    if spec["model"]["config"] is not None:
+        needs.add(f"{spec['model']['path']}/config.json")
+    place = STORES.index(wildcards.store)
+    if place:
+        needs.add(str(RESULTS / f"sessions/{STORES[place - 1]}.json"))
+    return [ancient(path) for path in sorted(needs)]
+
+
+if BOOKING.sealed:
+    missing = [
+        path
+        for path in of_all_stores(f"{RESULTS}/sessions/{{store}}.json")
+        if not Path(path).exists()
+    ]
+    if missing:
+        raise WorkflowError(
+            f"booking {BOOKING.id} is sealed (nothing may be measured) but {missing[0]} is not there. Restore the "
+            f"booking's results, or undo the change to config/bookings/{BOOKING.id}.yaml, or set sealed: false."
+        )
+
+
+onstart:
+    hygiene.stop_sessions_with_the_pipeline(RESULTS)
