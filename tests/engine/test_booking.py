@@ -7,9 +7,9 @@ import re
 
 import pandas as pd
 import pytest
-from conftest import ENGINE, SERVER_ARGS, SERVER_ENV
 from project import Project
 from pypdf import PdfReader
+from real_engine import ENGINE, SERVER_ARGS, SERVER_ENV
 
 pytestmark = pytest.mark.engine
 

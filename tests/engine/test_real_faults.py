@@ -16,8 +16,8 @@ from benchbook.derive import boot
 from benchbook.measure import processes, session
 from benchbook.measure.progress import Told
 from benchbook.measure.store import read_json
-from conftest import SERVER_ARGS, SERVER_ENV
 from project import ROOT, Project, wait_for
+from real_engine import SERVER_ARGS, SERVER_ENV
 
 sys.path.insert(0, str(ROOT / "tests" / "session"))
 import specs
