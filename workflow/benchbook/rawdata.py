@@ -89,11 +89,6 @@ class RawSession:
         before, after = (parse_metrics(gzip.decompress(path.read_bytes()).decode("utf-8", "replace")) for path in paths)
         return before, after
 
-    def warmup_verdicts(self) -> dict[int, dict[str, Any]]:
-        """By concurrency: verdict and reason as they were recorded while measuring."""
-        verdicts = [store.read_json(path) for path in self.folder.glob("warmup/verdict_c*.json")]
-        return {verdict["concurrency"]: verdict for verdict in verdicts}
-
 
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Objects of a JSON-lines file; a last line cut short by a kill is left out, a broken one elsewhere is an error."""

@@ -32,7 +32,6 @@ class Step:
         self._inputs = inputs
         self._params = params
         self._outputs = outputs
-        self._run_ids: set[str] | None = None
 
     @classmethod
     def from_command_line(
@@ -69,10 +68,6 @@ class Step:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def stands_on(self, run_ids: Sequence[str]) -> None:
-        """Name the runs behind the outputs; otherwise they are those of all inputs."""
-        self._run_ids = set(run_ids)
-
     def __enter__(self) -> Step:
         try:
             for path in (path for paths in self._inputs.values() for path in paths):
@@ -92,7 +87,7 @@ class Step:
 
     def _document(self) -> None:
         inputs = [path for paths in self._inputs.values() for path in paths]
-        run_ids = self._run_ids if self._run_ids is not None else {run for path in inputs for run in _runs_of(path)}
+        run_ids = {run for path in inputs for run in _runs_of(path)}
         hashes = code.fingerprint(code.closure(self._script), Path.cwd())
         for output in self._outputs.values():
             sidecar.write(
