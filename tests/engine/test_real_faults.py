@@ -89,7 +89,7 @@ def test_the_engine_is_killed_in_a_run(engine_python, tiny_model, tmp_path):
     assert (first.status, second.status) == ("failed", "complete")
     (broken,) = first.runs
     assert broken["status"] != "ok" and broken["failure_kind"] == "server_died"
-    assert first.ending["failure"]["what"] == "run" and facts[0]["failure"]["failure_class"] != "silent"
+    assert first.ending["failure"]["what"] == "run" and facts[0]["failure"]["failure_class"] != "silent_stop"
     assert {record["run"] for record in second.runs} == {"only_c2_r2"}
 
 

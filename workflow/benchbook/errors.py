@@ -4,6 +4,7 @@
     ├── ConfigError           a config file says something that cannot be run (file, key, value, what is allowed)
     ├── StoreError            a raw folder is not what its manifest or its layout says
     ├── TableError            a table does not have the columns its schema asks for
+    ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
     └── SessionError          a session could not be measured at all (no store, node busy, no engine)
 
 `exit_code` follows design.md: 1 when something is wrong with the content of the input, 2 when it cannot be read.
@@ -24,6 +25,10 @@ class StoreError(BenchbookError):
 
 class TableError(BenchbookError):
     pass
+
+
+class TextError(BenchbookError):
+    exit_code = 2
 
 
 class SessionError(BenchbookError):
