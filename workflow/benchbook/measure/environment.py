@@ -37,9 +37,12 @@ def interpreter(python: str | None, environment: Mapping[str, str]) -> dict[str,
     return described
 
 
-def node() -> dict[str, Any]:
-    """Kernel, CPU, usable cores, cgroup CPU quota (cores), memory (bytes), GPUs."""
-    gpus = Gpus()
+def node(cuda_visible: str | None = None, cuda_order: str | None = None) -> dict[str, Any]:
+    """Kernel, CPU, usable cores, cgroup CPU quota (cores), memory (bytes), GPUs.
+
+    `cuda_visible` and `cuda_order`: the server's CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, None when unset.
+    """
+    gpus = Gpus(cuda_visible, cuda_order)
     try:
         return {
             "kernel": platform.release(),
