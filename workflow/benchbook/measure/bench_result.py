@@ -1,5 +1,8 @@
 """What a `vllm bench serve --save-detailed` result says of a run: is it whole, and how fast was it.
 
+Where our load client wrote the result, its key `benchbook` (engines/inside/client_truth.py) says what vLLM's own lists
+hide, and is believed; a result without it is read by vLLM's lists alone.
+
 Standard library only: the session judges runs and warmup readings with it while it measures, derive reads the same
 numbers from the same functions.
 """
@@ -7,16 +10,23 @@ numbers from the same functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+
+STALL_S = 1.0
+STALL_TIMES = 3
 
 
 @dataclass(frozen=True)
 class Request:
     """One request as the client saw it; times in seconds, `start_s` on the client's monotonic clock.
 
-    Everything but `start_s`, `ok` and `error` is None for a request that failed.
+    Everything but `start_s`, `ok` and `error` is None for a request that failed. `itl_s` is one gap per chunk that
+    carried tokens. `queue_s`: from when the schedule had it to when it was sent, None without a request rate.
+    `tokens_from`: usage (the server's count) | retokenized (the client's guess) | None (not known).
     """
 
     ok: bool
@@ -27,6 +37,8 @@ class Request:
     itl_s: tuple[float, ...]
     prompt_tokens: int | None
     output_tokens: int | None
+    queue_s: float | None = None
+    tokens_from: str | None = None
 
     @property
     def tpot_s(self) -> float | None:
@@ -41,27 +53,71 @@ def requests(result: Mapping[str, Any]) -> list[Request]:
 
     A failed request stands in vLLM's lists with output length 0 and latency 0: those zeros are no measurement.
     `latencies` is missing in older versions; E2EL is then TTFT + sum of ITL, the same by method.md 1.
+    A stream with an error event in it, or one that ended without [DONE], is a request that failed even where vLLM
+    lists it as a success (vllm#57519).
     """
     listed = []
-    latencies = result.get("latencies") or [None] * len(result["ttfts"])
-    for ttft, latency, itl, start, n_in, n_out, error in zip(
+    unknown = [None] * len(result["ttfts"])
+    latencies = result.get("latencies") or unknown
+    scheduled = result.get("request_rate") not in (None, "inf") and result.get("queue_times")
+    for ttft, latency, itl, start, n_in, n_out, error, queued, note in zip(
         result["ttfts"], latencies, result["itls"], result["start_times"], result["input_lens"], result["output_lens"],
-        result["errors"], strict=True,
+        result["errors"], scheduled or unknown, _notes(result, len(unknown)), strict=True,
     ):  # fmt: skip
-        ok = not error and n_out > 0
-        listed.append(
-            Request(
-                ok=ok,
-                error=None if ok else (error.strip().splitlines()[-1] if error.strip() else "no tokens came back"),
-                start_s=start or None,
-                ttft_s=ttft if ok else None,
-                e2el_s=(latency if latency is not None else ttft + math.fsum(itl)) if ok else None,
-                itl_s=tuple(itl) if ok else (),
-                prompt_tokens=n_in if ok else None,
-                output_tokens=n_out if ok else None,
-            )
-        )
+        problem = _problem(error, n_out, note)
+        start_s = start or None
+        if problem is not None:
+            listed.append(Request(False, problem, start_s, None, None, (), None, None, queued))
+            continue
+        tokens = note.get("usage_tokens") or n_out
+        e2el_s = latency if latency is not None else ttft + math.fsum(itl)
+        timing = _token_chunks(ttft, itl, e2el_s, tokens, note)
+        listed.append(Request(True, None, start_s, *timing, n_in, tokens, queued, _tokens_from(note)))
     return listed
+
+
+def _notes(result: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """The client's notes turned to one mapping a request; empty mappings where it took none."""
+    noted: dict[str, list[Any]] = dict(result.get("benchbook") or {})
+    return [dict(zip(noted, values, strict=True)) for values in zip(*noted.values(), strict=True)] or [{}] * count
+
+
+def _problem(error: str, tokens: int, note: Mapping[str, Any]) -> str | None:
+    """Why a request failed, one line; None when it did not."""
+    if told := note.get("stream_errors"):
+        return f"error in the stream: {(told.strip().splitlines() or ['without a text'])[-1]}"
+    if error.strip():
+        return error.strip().splitlines()[-1]
+    if error or tokens <= 0:
+        return "no tokens came back"
+    if note.get("finished") is False:
+        return "the stream ended without [DONE]"
+    return None
+
+
+def _tokens_from(note: Mapping[str, Any]) -> str | None:
+    if "usage_tokens" not in note:
+        return None
+    return "usage" if note["usage_tokens"] else "retokenized"
+
+
+def _token_chunks(
+    ttft_s: float, itl_s: Sequence[float], e2el_s: float, tokens: int, note: Mapping[str, Any]
+) -> tuple[float, float, tuple[float, ...]]:
+    """TTFT, E2EL and ITL over the chunks that carried tokens.
+
+    A chunk with empty text may be a token without printable text, or carry none. Where the server's count equals the
+    chunks without the empty ones, those carried none and are left out; in any other case all stay.
+    """
+    empty = set(note.get("empty_chunks") or ())
+    chunks = len(itl_s) + 1
+    if not empty or note.get("chunks") != chunks or note.get("usage_tokens") != chunks - len(empty):
+        return ttft_s, e2el_s, tuple(itl_s)
+    times = [ttft_s]
+    for gap in itl_s:
+        times.append(times[-1] + gap)
+    kept = [time for index, time in enumerate(times) if index not in empty]
+    return kept[0], kept[-1], tuple(later - sooner for sooner, later in pairwise(kept))
 
 
 @dataclass(frozen=True)
@@ -80,6 +136,17 @@ def summarise(result: Mapping[str, Any]) -> Summary:
         throughput_tok_s=tokens / result["duration"] if good and result["duration"] > 0 else None,
         tpot_mean_ms=1000 * math.fsum(tpots) / len(tpots) if tpots else None,
     )
+
+
+def stalls(listed: Sequence[Request]) -> int:
+    """How many of the ok requests stalled (method.md 8): an ITL above 1 s, or a TTFT above both p50 + 1 s and 3 x p50.
+
+    p50 is the median TTFT of the same requests; of one or two requests none can lie so far above it, which leaves ITL.
+    """
+    good = [request for request in listed if request.ok and request.ttft_s is not None]
+    middle = statistics.median(request.ttft_s or 0.0 for request in good) if good else 0.0
+    late = max(middle + STALL_S, STALL_TIMES * middle)
+    return sum((request.ttft_s or 0.0) > late or max(request.itl_s, default=0.0) > STALL_S for request in good)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ form of the command's.
 
 Standard input, one JSON object a line: {"argv": [...], "log": PATH}. Standard output, one JSON object a line:
 {"event": "ready", "import_s": S} once, then for each request {"event": "done", "ok": BOOL, "error": TEXT or null,
-"t_start_s", "t_end_s": Unix time, "m_start_s", "m_end_s": the monotonic clock that the result's start_times are on}.
+"t_start_s", "t_end_s": Unix time, "m_start_s", "m_end_s": the monotonic clock that the result's start_times are on,
+"client": how busy this process was, see client_truth.py, or null when no request was sent}.
 """
 
 import functools
@@ -17,12 +18,14 @@ import sys
 import time
 import traceback
 
+import client_truth
 import vllm_launch  # noqa: F401  (answers the metadata lookup for `vllm`)
 
 
 def load_entry_point():
     from vllm import platforms
     from vllm.benchmarks import serve
+    from vllm.benchmarks.lib import endpoint_request_func
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     if platforms.current_platform.is_unspecified():
@@ -30,6 +33,7 @@ def load_entry_point():
 
         platforms.current_platform = CpuPlatform()
     serve.get_tokenizer = functools.lru_cache(maxsize=4)(serve.get_tokenizer)
+    client_truth.install(serve, endpoint_request_func)
     parser = FlexibleArgumentParser(prog="vllm bench serve")
     serve.add_cli_args(parser)
     return serve.main, parser
@@ -42,6 +46,7 @@ def run_once(main, parser, request: dict) -> dict:
         saved = os.dup(1), os.dup(2)
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+        client_truth.current = client_truth.RunNotes()
         t_start_s, m_start_s = time.time(), time.perf_counter()
         try:
             main(parser.parse_args(request["argv"]))
@@ -59,7 +64,7 @@ def run_once(main, parser, request: dict) -> dict:
             os.close(saved[0])
             os.close(saved[1])
     return {"event": "done", "ok": error is None, "error": error, "t_start_s": t_start_s, "t_end_s": t_end_s,
-            "m_start_s": m_start_s, "m_end_s": m_end_s}
+            "m_start_s": m_start_s, "m_end_s": m_end_s, "client": client_truth.current.client()}
 
 
 def serve_requests() -> None:
