@@ -10,11 +10,10 @@ from benchbook.provenance.step import Step
 
 
 def main() -> None:
-    with Step.from_command_line(inputs=["warmup"], params=["arms", "tolerance"], outputs=["figure"]) as step:
+    with Step.from_command_line(inputs=["warmup"], params=["arms"], outputs=["figure"]) as step:
         figure_warmup.draw(
-            pd.read_parquet(step.file("warmup")), step.output("figure"), arms=json.loads(step.param("arms")),
-            tolerance=float(step.param("tolerance")),
-        )  # fmt: skip
+            pd.read_parquet(step.file("warmup")), step.output("figure"), arms=json.loads(step.param("arms"))
+        )
 
 
 if __name__ == "__main__":

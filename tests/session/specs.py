@@ -13,9 +13,13 @@ FAKE_PYTHON = Path(__file__).parents[1] / "fake" / "python"
 def make(
     python: Path | str = FAKE_PYTHON, *, args: dict[str, Any] | None = None, env: dict[str, str] | None = None,
     concurrency: tuple[int, ...] = (1, 2), repeats: int = 2, waves: int = 2, output_tokens: int = 8,
-    input_tokens: int = 8, model: str = "/nowhere", port: int | None = None, readings: int = 3, **limits: float,
+    input_tokens: int = 8, model: str = "/nowhere", port: int | None = None, readings: int = 3,
+    warmup: dict[str, Any] | None = None, **limits: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """A specification of one arm; `env` goes to the engine and so to the server and the client."""
+    """A specification of one arm; `env` goes to the engine and so to the server and the client.
+
+    `warmup` replaces the rule, two-agree; with another rule the runs have spares.
+    """
     engine = {"name": "under-test", "kind": "vllm", "python": str(python), "command": None, "env": env or {},
               "lock_sha256": None}  # fmt: skip
     seeds = iter(range(1, 10_000))
@@ -26,16 +30,18 @@ def make(
         "engine": engine, "client_engine": engine,
         "server": {"args": args or {}, "env": {}, "port": port, "cold_boot": True},
         "workload": {"input_tokens": input_tokens, "output_tokens": output_tokens},
-        "warmup": {"rule": "two-agree", "min_readings": 2, "max_readings": readings, "tolerance": 0.5},
+        "warmup": (warmup or {"rule": "two-agree", "min_readings": 2, "tolerance": 0.5}) | {"max_readings": readings},
         "limits": {"ready_s": 20.0, "run_s": 20.0, "reading_s": 20.0, "teardown_s": 3.0} | limits,
         "telemetry": {"sample_hz": 10.0, "metrics_hz": 2.0},
         "plan": [
             {
                 "concurrency": level, "num_prompts": level * waves,
                 "readings": [{"name": f"warmup_c{level}_w{n}", "seed": next(seeds)} for n in range(1, readings + 1)],
-                "runs": [
-                    {"name": f"only_c{level}_r{n}", "repeat": n, "seed": next(seeds)} for n in range(1, repeats + 1)
-                ],
+                **{
+                    kind: [{"name": f"only_c{level}_r{n}", "repeat": n, "seed": next(seeds)} for n in numbers]
+                    for kind, numbers in (("runs", range(1, repeats + 1)),
+                                          ("rerun", range(repeats + 1, (1 + bool(warmup)) * repeats + 1)))
+                },
             }
             for level in concurrency
         ],

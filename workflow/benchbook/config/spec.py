@@ -10,6 +10,7 @@ from typing import Any
 from benchbook.config import schedule
 from benchbook.config.load import Arm, Booking, Engine
 from benchbook.measure.specification import SPEC_SCHEMA, digest, spec_hash
+from benchbook.measure.warmup import Converged
 
 
 def slots(booking: Booking) -> list[schedule.Slot]:
@@ -52,7 +53,11 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
             "input_tokens": booking.workload.input_tokens,
             "output_tokens": booking.workload.output_tokens,
         },
-        "warmup": asdict(booking.warmup),
+        "warmup": {
+            "rule": booking.warmup.rule,
+            "max_readings": booking.warmup.max_readings,
+            **asdict(booking.warmup.limits),
+        },
         "limits": asdict(booking.limits),
         "telemetry": asdict(booking.telemetry),
         "plan": _plan(booking, arm, place),
@@ -83,10 +88,20 @@ def _engine(engine: Engine, root: Path) -> dict[str, Any]:
 
 
 def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, Any]]:
+    """The blocks of a session in order, one per concurrency: warmup readings, runs, and `rerun`, a spare for each run.
+
+    The spares are measured when the runs do not pass the warmup rule's gate; a rule without a gate has none. A spare
+    that was not needed is neither planned nor missing.
+    """
     workload = booking.workload
+    repeats = workload.repeats
+    spares = repeats if isinstance(booking.warmup.limits, Converged) else 0
 
     def seed(concurrency: int, phase: str, repeat: int) -> int:
         return schedule.seed(booking.id, workload.seed, concurrency, phase, repeat)
+
+    def run(concurrency: int, n: int) -> dict[str, Any]:
+        return {"name": f"{arm.name}_c{concurrency}_r{n}", "repeat": n, "seed": seed(concurrency, "run", n)}
 
     return [
         {
@@ -96,10 +111,8 @@ def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, An
                 {"name": f"warmup_c{concurrency}_w{n}", "seed": seed(concurrency, "warmup", n)}
                 for n in range(1, booking.warmup.max_readings + 1)
             ],
-            "runs": [
-                {"name": f"{arm.name}_c{concurrency}_r{n}", "repeat": n, "seed": seed(concurrency, "run", n)}
-                for n in range(1, workload.repeats + 1)
-            ],
+            "runs": [run(concurrency, n) for n in range(1, repeats + 1)],
+            "rerun": [run(concurrency, n) for n in range(repeats + 1, repeats + spares + 1)],
         }
         for concurrency in sorted(workload.concurrency, reverse=place.descending)
     ]

@@ -32,7 +32,9 @@ class Outcome:
 
     `status` ok | incomplete | failed; `failure_kind` requests | short_output | server_died | timeout | client_died |
     client_error | None. Times are Unix seconds (`t_`) and the client's monotonic clock (`m_`), both None where the
-    client did not say.
+    client did not say. `stalls`: requests that stalled (bench_result.stalls), None without a result. `log_start`,
+    `log_end`: size of the server's log in bytes before and after, None when it could not be read. `client`: its CPU
+    seconds and event-loop lag as engines/inside/client_truth.py describes them, None when it did not say.
     """
 
     run: str
@@ -49,6 +51,10 @@ class Outcome:
     m_end_s: float | None
     throughput_tok_s: float | None
     tpot_mean_ms: float | None
+    stalls: int | None
+    log_start: int | None
+    log_end: int | None
+    client: dict[str, float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Bench:
 
     server: Server
     client: Client
+    server_log: Path
     served_name: str
     tokenizer: str
     input_tokens: int
@@ -65,6 +72,7 @@ class Bench:
     def run(self, task: Task, folder: Path, timeout_s: float) -> Outcome:
         """Run `task`, leaving record.json (written last), bench.json, bench.log and two scrapes in `folder`."""
         folder.mkdir(parents=True)
+        log_start = self._log_size()
         self._scrape(folder / "metrics_before.prom.gz")
         t_start_s = time.time()
         result_part, log_part = folder / "bench.json.part", folder / "bench.log.part"
@@ -79,7 +87,7 @@ class Bench:
         for part in (result_part, log_part):
             if part.exists():
                 store.seal(part, part.with_name(part.name.removesuffix(".part")))
-        outcome = self._outcome(task, folder / "bench.json", reply, gone, t_start_s, t_end_s)
+        outcome = self._outcome(task, folder / "bench.json", reply, gone, t_start_s, t_end_s, log_start)
         store.write_json(folder / "record.json", asdict(outcome))
         return outcome
 
@@ -92,6 +100,12 @@ class Bench:
             )
         )
 
+    def _log_size(self) -> int | None:
+        try:
+            return self.server_log.stat().st_size
+        except OSError:
+            return None
+
     def _scrape(self, path: Path) -> None:
         try:
             status, body = web.get(self.server.port, "/metrics")
@@ -102,9 +116,9 @@ class Bench:
 
     def _outcome(
         self, task: Task, result_file: Path, reply: dict[str, Any] | None, gone: ClientGone | None,
-        t_start_s: float, t_end_s: float,
+        t_start_s: float, t_end_s: float, log_start: int | None,
     ) -> Outcome:  # fmt: skip
-        summary = bench_result.Summary(None, None)
+        summary, stalls = bench_result.Summary(None, None), None
         if gone is not None:
             judgement = bench_result.Judgement("failed", _gone_kind(gone), str(gone))
         elif reply is not None and not reply["ok"]:
@@ -116,6 +130,7 @@ class Bench:
                 result = store.read_json(result_file)
                 judgement = bench_result.judge(result, task.num_prompts, self.output_tokens)
                 summary = bench_result.summarise(result)
+                stalls = bench_result.stalls(bench_result.requests(result))
             except (StoreError, KeyError, ValueError, TypeError) as error:
                 told = f"the benchmark's result cannot be read ({type(error).__name__}: {error})"
                 judgement = bench_result.Judgement("failed", "client_error", told)
@@ -128,6 +143,8 @@ class Bench:
             t_start_s=reply["t_start_s"] if reply else t_start_s, t_end_s=reply["t_end_s"] if reply else t_end_s,
             m_start_s=reply["m_start_s"] if reply else None, m_end_s=reply["m_end_s"] if reply else None,
             throughput_tok_s=summary.throughput_tok_s, tpot_mean_ms=summary.tpot_mean_ms,
+            stalls=stalls, log_start=log_start, log_end=self._log_size(),
+            client=reply.get("client") if reply else None,
         )  # fmt: skip
 
 

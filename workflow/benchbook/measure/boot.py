@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchbook.engines import vllm, vllm_log
+from benchbook.engines import log_lines, vllm
 from benchbook.measure import cgroup, environment, processes, store, warmup, web
 from benchbook.measure.bench_run import Bench, Outcome, Task
 from benchbook.measure.client import Client, ClientGone
@@ -101,8 +101,7 @@ class Boot:
             "session": self.folder.name, "status": self.status, "reason": self.failure and self.failure["reason"],
             "failure": self.failure, "reboot_of": self.reboot_of, "planned": self.names,
             "t_launch_s": started_s, "t_end_s": time.time(),
-            "sampler": {"cpu_s": self._sampler.cpu_s, "late_samples": self._sampler.late_samples,
-                        "problem": self._sampler.problem},
+            "sampler": self._sampler.summary(),
         })  # fmt: skip
         store.Store.record_hashes(self.folder)
         if self._sampler.problem is not None:
@@ -151,7 +150,7 @@ class Boot:
             for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
                 server_env[name] = str(self._cache / name.lower())
         store.write_json(self.folder / "environment.json", {
-            "node": environment.node(),
+            "node": environment.node(server_env.get("CUDA_VISIBLE_DEVICES"), server_env.get("CUDA_DEVICE_ORDER")),
             "engine": environment.interpreter(engine["python"], server_env),
             "client": environment.interpreter(client_engine["python"], server_env),
         })  # fmt: skip
@@ -207,28 +206,62 @@ class Boot:
             runs = [run for run in block["runs"] if run["name"] in self.names]
             if not runs:
                 continue
-            self._warm_up(block)
+            readings = self._warm_up(block)
+            first = []
             for run in runs:
-                task = Task(run["name"], block["concurrency"], block["num_prompts"], run["seed"], run["repeat"])
-                outcome = self._send("run", task, self.spec["limits"]["run_s"])
+                outcome = self._run(block, run)
                 done += 1
-                self._progress.run_done(done, f"c{task.concurrency} r{task.repeat}: {_told(outcome)}")
+                self._progress.run_done(done, f"c{outcome.concurrency} r{outcome.repeat}: {_told(outcome)}")
+                first.append(self._reading(outcome))
+            self._gate(block, runs, readings, first)
 
-    def _warm_up(self, block: Mapping[str, Any]) -> None:
-        rule, concurrency = self.spec["warmup"], block["concurrency"]
-        tpots: list[float | None] = []
-        verdict = warmup.two_agree(tpots, rule["tolerance"], rule["min_readings"])
+    def _warm_up(self, block: Mapping[str, Any]) -> list[warmup.Reading]:
+        concurrency = block["concurrency"]
+        rule = warmup.rule(self.spec["warmup"])
+        readings: list[warmup.Reading] = []
         for reading in block["readings"]:
             task = Task(reading["name"], concurrency, concurrency, reading["seed"], None)
-            outcome = self._send("warmup", task, self.spec["limits"]["reading_s"])
-            tpots.append(outcome.tpot_mean_ms if outcome.status == "ok" else None)
-            verdict = warmup.two_agree(tpots, rule["tolerance"], rule["min_readings"])
+            readings.append(self._reading(self._send("warmup", task, self.spec["limits"]["reading_s"])))
+            verdict = rule.judge(readings)
             if verdict.accepted:
                 break
         store.write_json(self.folder / "warmup" / f"verdict_c{concurrency}.json", {
-            "concurrency": concurrency, "verdict": verdict.verdict, "reason": verdict.reason, "rule": rule,
+            "concurrency": concurrency, "verdict": verdict.verdict, "reason": verdict.reason,
+            "rule": self.spec["warmup"],
         })  # fmt: skip
         self._progress.say(f"warmup at c{concurrency}: {verdict.verdict}, {verdict.reason}")
+        return readings
+
+    def _gate(
+        self, block: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], readings: Sequence[warmup.Reading],
+        first: Sequence[warmup.Reading],
+    ) -> None:  # fmt: skip
+        """Judge the runs against the warmup before them, and measure them once more when the server had moved."""
+        rule, concurrency = warmup.rule(self.spec["warmup"]), block["concurrency"]
+        gate = warmup.gate(rule, readings, first)
+        if gate is not None and gate.outcome == warmup.FAILED:
+            self._progress.say(f"gate at c{concurrency}: {gate.reason}; measuring its {len(runs)} runs once more")
+            spares = dict(zip((run["name"] for run in block["runs"]), block["rerun"], strict=True))
+            again = []
+            for run in runs:
+                outcome = self._run(block, spares[run["name"]])
+                self._progress.say(f"once more, c{concurrency} r{outcome.repeat}: {_told(outcome)}")
+                again.append(self._reading(outcome))
+            gate = warmup.gate(rule, readings, first, again)
+        if gate is not None:
+            store.write_json(self.folder / "warmup" / f"gate_c{concurrency}.json",
+                             {"concurrency": concurrency, **asdict(gate)})  # fmt: skip
+            self._progress.say(f"gate at c{concurrency}: {gate.outcome}, {gate.reason}")
+
+    def _run(self, block: Mapping[str, Any], run: Mapping[str, Any]) -> Outcome:
+        task = Task(run["name"], block["concurrency"], block["num_prompts"], run["seed"], run["repeat"])
+        return self._send("run", task, self.spec["limits"]["run_s"])
+
+    def _reading(self, outcome: Outcome) -> warmup.Reading:
+        log = None
+        if outcome.log_start is not None and outcome.log_end is not None:
+            log = store.text_between(self.folder / "server.log", outcome.log_start, outcome.log_end)
+        return warmup.reading(asdict(outcome), log)
 
     def _send(self, phase: str, task: Task, timeout_s: float) -> Outcome:
         """Send one task; Failed when the server is gone afterwards, a new client when only the client is."""
@@ -236,7 +269,8 @@ class Boot:
         folder = self.folder / ("runs" if phase == "run" else "warmup") / task.name
         with self._phase(phase, task.name, task.concurrency) as event:
             bench = Bench(
-                server=self._server, client=self._client, served_name=self._server.served_name,
+                server=self._server, client=self._client, server_log=self.folder / "server.log",
+                served_name=self._server.served_name,
                 tokenizer=self._model_path, input_tokens=self.spec["workload"]["input_tokens"],
                 output_tokens=self.spec["workload"]["output_tokens"],
             )  # fmt: skip
@@ -259,7 +293,7 @@ class Boot:
         """The last line of the server's log and its age, as a clause; nothing when the log is empty."""
         log = self.folder / "server.log"
         try:
-            lines = vllm_log.lines(log.read_text(encoding="utf-8", errors="replace"))
+            lines = log_lines.lines(log.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return ""
         if not lines:

@@ -78,6 +78,13 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"{path} cannot be read ({error}). Restore it from a copy, or measure again.") from error
 
 
+def text_between(path: Path, start: int, end: int) -> str:
+    """Bytes `start` to `end` of a file as text; what is no UTF-8 is replaced, what is not there is left out."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        return file.read(max(0, end - start)).decode("utf-8", errors="replace")
+
+
 def sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:

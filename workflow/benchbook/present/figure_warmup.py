@@ -1,9 +1,10 @@
-"""The warmup: TPOT of every reading, arm by concurrency."""
+"""The warmup: TPOT and throughput of every reading, arm by concurrency."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.artist import Artist
@@ -12,29 +13,40 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from benchbook.present.canvas import PORTRAIT_IN, new, no_data, save, say_no_data, styled, thousands
-from benchbook.present.palette import BAD, MUTED, ArmStyle, arm_styles
+from benchbook.present.palette import BAD, MUTED, PHASES, ArmStyle, arm_styles
 
 LINES = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
-ROW_IN = 1.35
+METRICS = (("tpot_mean_ms", "TPOT, ms"), ("throughput_tok_s", "tok/s"))
+ROW_IN = 1.2
 COLUMN_IN = 1.72
 LEAST_SPAN = 0.10
+MOVED = ("failed", "rerun passed")
+STALL: dict[str, Any] = {"color": BAD, "marker": "v", "markersize": 5.5, "linestyle": "none"}
+LATE: dict[str, Any] = {"color": PHASES["warmup"], "marker": "s", "markersize": 7.5, "markerfacecolor": "none",
+                        "markeredgewidth": 1.4, "linestyle": "none"}  # fmt: skip
+GIVEN_UP: dict[str, Any] = {"color": BAD, "marker": "x", "markersize": 6, "markeredgewidth": 1.5, "linestyle": "none"}
+GATE_FAILED: dict[str, Any] = {"color": BAD, "marker": "o", "markersize": 9, "markerfacecolor": "none",
+                               "markeredgewidth": 1.2, "linestyle": "none"}  # fmt: skip
 
 
-def _panel(axes: Axes, readings: pd.DataFrame, style: ArmStyle, tolerance: float | None) -> None:
-    """One arm at one concurrency: a line per session; the last reading says whether warmup was accepted."""
+def _panel(axes: Axes, readings: pd.DataFrame, column: str, style: ArmStyle) -> None:
+    """One metric of one arm at one concurrency: a line per session; the last reading says how the warmup ended."""
     for place, (_, series) in enumerate(readings.groupby("session_id", sort=True)):
-        known = series.dropna(subset=["tpot_mean_ms"]).sort_values("reading")
+        known = series.dropna(subset=[column]).sort_values("reading")
         if known.empty:
             continue
-        x, y = known["reading"].to_numpy(float), known["tpot_mean_ms"].to_numpy(float)
+        x, y = known["reading"].to_numpy(float), known[column].to_numpy(float)
         axes.plot(x, y, color=style.colour, linestyle=LINES[place % len(LINES)], marker=style.marker, markersize=3.2,
                   markerfacecolor="white", markeredgewidth=0.8, linewidth=1.0)
+        for flag, mark in (("stalls", STALL), ("late_work", LATE)):
+            seen = (known[flag].fillna(0) > 0).to_numpy(bool)
+            axes.plot(x[seen], y[seen], zorder=6, **mark)
         if known["verdict"].iloc[-1] == "CONVERGED":
             axes.plot(x[-1:], y[-1:], color=style.colour, marker=style.marker, markersize=5.5, zorder=5)
-            if tolerance is not None:
-                axes.axhspan(y[-1] * (1 - tolerance), y[-1] * (1 + tolerance), color=style.colour, alpha=0.10, lw=0)
         else:
-            axes.plot(x[-1:], y[-1:], color=BAD, marker="x", markersize=6, markeredgewidth=1.5, zorder=7)
+            axes.plot(x[-1:], y[-1:], zorder=7, **GIVEN_UP)
+        if known["gate"].iloc[-1:].isin(MOVED).any():
+            axes.plot(x[-1:], y[-1:], zorder=7, **GATE_FAILED)
 
 
 def _limits(values: pd.Series) -> tuple[float, float]:
@@ -44,43 +56,46 @@ def _limits(values: pd.Series) -> tuple[float, float]:
     return max(0.0, low - pad), high + pad
 
 
-def _legend(tolerance: float | None, unwarmed: bool) -> list[Artist]:
-    band = "" if tolerance is None else f" (band: ±{tolerance * 100:g} %)"
+def _legend(warmup: pd.DataFrame) -> list[Artist]:
+    """What a reading looks like, and each mark that the figure has."""
+    marks = (
+        (GIVEN_UP, "never accepted (UNWARMED)", (warmup["verdict"] == "UNWARMED").any()),
+        (STALL, "a request stalled", (warmup["stalls"].fillna(0) > 0).any()),
+        (LATE, "server still compiling, tuning or capturing", (warmup["late_work"].fillna(0) > 0).any()),
+        (GATE_FAILED, "the runs after it did not stay there", warmup["gate"].isin(MOVED).any()),
+    )
     handles: list[Artist] = [
         Line2D([], [], color=MUTED, marker="o", markerfacecolor="white", markersize=3.2, linewidth=1.0,
                label="reading (one line per session)"),
-        Line2D([], [], color=MUTED, marker="o", markersize=5.5, linestyle="none", label=f"accepted{band}"),
+        Line2D([], [], color=MUTED, marker="o", markersize=5.5, linestyle="none", label="accepted"),
     ]
-    if unwarmed:
-        handles.append(Line2D([], [], color=BAD, marker="x", markersize=6, markeredgewidth=1.5, linestyle="none",
-                              label="never accepted (UNWARMED)"))
-    return handles
+    return handles + [Line2D([], [], label=label, **mark) for mark, label, there in marks if there]
 
 
-def draw(warmup: pd.DataFrame, out: Path, arms: Sequence[str] = (), tolerance: float | None = None) -> None:
-    """Write the SVG of the warmup: TPOT (ms) against reading, one panel per arm and concurrency.
+def draw(warmup: pd.DataFrame, out: Path, arms: Sequence[str] = ()) -> None:
+    """Write the SVG of the warmup: TPOT (ms) and throughput (tok/s) against reading, by arm and concurrency.
 
-    `tolerance` is the relative spread of TPOT that the rule accepts, shown as a band around the accepted reading;
-    `arms` fixes the order of rows and colours.
+    `warmup`: the booking's table. Marked are stalls, late work, how the readings were judged and whether the runs
+    stayed where they left off. `arms` fixes the order of rows and colours.
     """
     if warmup.empty:
         no_data(out, "no warmup was run")
         return
     all_styles = arm_styles((*arms, *warmup["arm"]))
-    rows = [arm for arm in all_styles if arm in set(warmup["arm"])]
+    rows = [(arm, metric) for arm in all_styles if arm in set(warmup["arm"]) for metric in METRICS]
     columns = sorted(warmup["concurrency"].astype(int).unique())
     last = int(warmup["reading"].max())
     width = max(PORTRAIT_IN, COLUMN_IN * len(columns))
     with styled():
-        figure = new(width, ROW_IN * len(rows) + 0.55)
+        figure = new(width, ROW_IN * len(rows) + 0.75)
         grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True)
-        for y, arm in enumerate(rows):
+        for y, (arm, (column, unit)) in enumerate(rows):
             for x, concurrency in enumerate(columns):
                 axes = grid[y][x]
                 readings = warmup[(warmup["concurrency"] == concurrency) & (warmup["arm"] == arm)]
-                _panel(axes, readings, all_styles[arm], tolerance)
-                if readings["tpot_mean_ms"].notna().any():
-                    axes.set_ylim(*_limits(readings["tpot_mean_ms"].dropna()))
+                _panel(axes, readings, column, all_styles[arm])
+                if readings[column].notna().any():
+                    axes.set_ylim(*_limits(readings[column].dropna()))
                 else:
                     say_no_data(axes, "every reading failed" if len(readings) else "not run")
                     axes.set_yticks([])
@@ -88,9 +103,10 @@ def draw(warmup: pd.DataFrame, out: Path, arms: Sequence[str] = (), tolerance: f
                 axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
                 axes.yaxis.set_major_locator(MaxNLocator(4))
                 axes.yaxis.set_major_formatter(FuncFormatter(thousands))
-                axes.set_title(f"{arm}, C = {concurrency:,}", fontsize=7.5, fontweight="normal")
+                axes.set_title(f"{arm}, C = {concurrency:,}" if column == METRICS[0][0] else "", fontsize=7.5,
+                               fontweight="normal")
+                if x == 0:
+                    axes.set_ylabel(unit, fontsize=7.5)
         figure.supxlabel("Reading (one wave of C requests)", fontsize=8)
-        figure.supylabel("Mean TPOT, ms", fontsize=8)
-        handles = _legend(tolerance, bool((warmup["verdict"] == "UNWARMED").any()))
-        figure.legend(handles=handles, loc="outside upper left", ncols=3)
+        figure.legend(handles=_legend(warmup), loc="outside upper left", ncols=3)
         save(figure, out)
