@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchbook import schema
-from benchbook.derive import telemetry
+from benchbook.derive import clip, telemetry
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -32,14 +32,22 @@ def recorded_run():
     sent = np.array(result["start_times"])
     done = sent + np.array([ttft + sum(itl) for ttft, itl in zip(result["ttfts"], result["itls"], strict=True)])
     offset_s = end_s - done.max()
-    return lines, run_row(window_start_s=done.min() + offset_s, window_end_s=sent.max() + offset_s,
-                          window_s=sent.max() - done.min())  # fmt: skip
+    start_s, stop_s = done.min() + offset_s, sent.max() + offset_s
+    emitted = np.concatenate([
+        at + ttft + np.concatenate([[0.0], np.cumsum(itl)])
+        for at, ttft, itl in zip(sent, result["ttfts"], result["itls"], strict=True)
+    ]) + offset_s  # fmt: skip
+    tokens = int(((emitted > start_s) & (emitted <= stop_s)).sum())
+    return lines, run_row(window_start_s=start_s, window_end_s=stop_s, window_s=stop_s - start_s,
+                          window_throughput_tok_s=tokens / (stop_s - start_s), t_start_s=sent.min() + offset_s,
+                          t_end_s=end_s, output_tokens=result["total_output_tokens"])  # fmt: skip
 
 
 def test_the_whole_file_reads_half_of_what_the_run_was():
     lines, run = recorded_run()
-    (row,) = telemetry.table(lines, run, {}).to_dict("records")
-    assert row["gpu_util_whole_pct"] == pytest.approx(50, abs=5)
+    (row,) = telemetry.table(lines, run).to_dict("records")
+    assert row["gpu_util_naive_pct"] == pytest.approx(50, abs=5)
+    assert row["gpu_power_naive_w"] == pytest.approx(363, abs=2)
     assert row["gpu_util_pct"] == pytest.approx(99, abs=1)
     assert row["gpu_power_w"] == pytest.approx(610, abs=15)
     assert row["coverage"] > 0.95
@@ -49,10 +57,10 @@ def test_the_whole_file_reads_half_of_what_the_run_was():
 def test_a_node_without_gpu_has_nulls_and_no_zeros():
     lines = [{"t": float(t), "src": "cpu", "per": [50.0, 100.0]} for t in range(20)]
     run = run_row(window_start_s=5.0, window_end_s=15.0, window_s=10.0)
-    (row,) = telemetry.table(lines, run, {}).to_dict("records")
+    (row,) = telemetry.table(lines, run).to_dict("records")
     assert all(pd.isna(row[name]) for name in row if name.startswith("gpu_"))
     assert (row["cpu_util_pct"], row["cpu_util_max_core_pct"], row["samples"]) == (75.0, 100.0, 11)
-    assert pd.isna(row["server_cpu_cores"]) and pd.isna(row["running_mean"]) and pd.isna(row["prefix_hit_rate"])
+    assert pd.isna(row["server_cpu_cores"])
 
 
 def test_cores_are_cpu_time_over_time_and_survive_a_process_that_ends():
@@ -65,27 +73,16 @@ def test_cores_are_cpu_time_over_time_and_survive_a_process_that_ends():
     assert used["cores"].tolist() == [1.5] * 4 + [0.5] * 5
 
 
-def test_counters_are_differences_around_the_run_summed_over_engines():
-    before = {'vllm:prefix_cache_queries_total{engine="0"}': 100.0,
-              'vllm:prefix_cache_queries_total{engine="1"}': 50.0,
-              'vllm:prefix_cache_hits_total{engine="0"}': 10.0,
-              'vllm:num_preemptions_total{engine="0"}': 3.0}  # fmt: skip
-    after = {name: value + 40 for name, value in before.items()}
-    run = run_row(window_start_s=0.0, window_end_s=1.0, window_s=1.0)
-    (row,) = telemetry.table([], run, {"s/a_c64_r1": (before, after)}).to_dict("records")
-    assert row["prefix_hit_rate"] == 0.5 and row["preemptions"] == 40
-
-
 @pytest.mark.parametrize(("times", "expected"), [
     (np.arange(0, 20.1, 0.2), 1.0),
     (np.concatenate([np.arange(0, 10, 0.2), np.arange(15, 20.1, 0.2)]), 0.54),
     (np.arange(12, 20.1, 0.2), 0.3),
 ])  # fmt: skip
 def test_coverage_shows_a_hole(times, expected):
-    assert telemetry.coverage(times, 5.0, 15.0) == pytest.approx(expected, abs=0.03)
+    assert clip.coverage(times, 5.0, 15.0) == pytest.approx(expected, abs=0.03)
 
 
 def test_no_telemetry_at_all():
-    assert telemetry.coverage([], 0.0, 1.0) is None
+    assert clip.coverage([], 0.0, 1.0) is None
     assert telemetry.all_series([]).empty
     assert list(telemetry.all_series([("s", [])]).columns)[0] == "session_id"

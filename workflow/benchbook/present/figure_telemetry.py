@@ -13,10 +13,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from benchbook.present.canvas import LANDSCAPE_IN, new, no_data, save, say_no_data, styled, thousands
+from benchbook.present.envelope import envelope
 from benchbook.present.palette import COLOURS, PHASES
 
 ROW_IN, LEAST_ROW_IN, PAGE_IN = 1.0, 0.6, 4.6
 RUN_SHADE = 0.13
+PIXELS = 600
 
 Line = tuple[str, str, str]
 PANELS: tuple[tuple[str, float | None, tuple[Line, ...]], ...] = (
@@ -27,16 +29,20 @@ PANELS: tuple[tuple[str, float | None, tuple[Line, ...]], ...] = (
 )
 
 
-def _panel(axes: Axes, samples: pd.DataFrame, runs: pd.DataFrame, launch: float, lines: Sequence[Line]) -> None:
-    """One quantity of one session: run windows as shaded spans, a line per column that has values."""
+def _panel(axes: Axes, samples: pd.DataFrame, runs: pd.DataFrame, launch: float, lines: Sequence[Line],
+           span_min: float) -> None:
+    """One quantity of one session: run windows as shaded spans, a line per column that has values.
+
+    `span_min`: minutes on the panel's x axis.
+    """
     for item in runs.to_dict("records"):
         axes.axvspan((item["t_start_s"] - launch) / 60, (item["t_end_s"] - launch) / 60, color=PHASES["run"],
                      alpha=RUN_SHADE, linewidth=0)
     for column, _, colour in lines:
         if column in samples and samples[column].notna().any():
             minutes = (samples["t_s"].astype(float) - launch) / 60
-            axes.plot(minutes.to_numpy(), samples[column].to_numpy(float, na_value=float("nan")), color=colour,
-                      linewidth=0.9)
+            values = samples[column].to_numpy(float, na_value=float("nan"))
+            axes.plot(*envelope(minutes.to_numpy(), values, span_min / PIXELS), color=colour, linewidth=0.9)
     if not any(column in samples and samples[column].notna().any() for column, _, _ in lines):
         say_no_data(axes, "no sample")
 
@@ -54,7 +60,8 @@ def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:
     """Write the SVG of the telemetry: a row per session, a column per quantity that was sampled.
 
     `samples` has session_id, t_s (Unix s), cpu_util_pct (%), server_cpu_cores, client_cpu_cores (cores), gpu_util_pct
-    (%) and gpu_power_w (W); a null is a gap in its line. Quantities that no session has are left out.
+    (%) and gpu_power_w (W); a null is a gap in its line. Quantities that no session has are left out. Of a series
+    denser than PIXELS over the axis only what can be seen is drawn, its extremes included.
     """
     panels = [panel for panel in PANELS
               if any(column in samples and samples[column].notna().any() for column, _, _ in panel[2])]
@@ -65,6 +72,8 @@ def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:
     for session, first in samples.groupby("session_id")["t_s"].min().astype(float).items():
         launches.setdefault(session, first)
     sessions = sorted(launches, key=lambda session: (launches[session], session))
+    since = samples["t_s"].astype(float) - samples["session_id"].map(launches).astype(float)
+    span_min = float(since.max()) / 60
     with styled():
         row_in = min(ROW_IN, max(LEAST_ROW_IN, PAGE_IN / len(sessions)))
         figure = new(LANDSCAPE_IN, row_in * len(sessions) + 0.8)
@@ -76,7 +85,7 @@ def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:
             name = str(session) if of_session.empty else f"{of_session['slot'].iloc[0]} {of_session['arm'].iloc[0]}"
             for x, (title, top, lines) in enumerate(panels):
                 axes = grid[y][x]
-                _panel(axes, own, runs, launches[session], lines)
+                _panel(axes, own, runs, launches[session], lines, span_min)
                 axes.set_ylim(0, top)
                 axes.set_xlim(left=0)
                 axes.yaxis.set_major_locator(MaxNLocator(2 if row_in < 0.8 else 4))
