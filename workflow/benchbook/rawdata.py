@@ -81,6 +81,12 @@ class RawSession:
         path = self.folder / kind / record["run"] / "bench.json"
         return store.read_json(path) if path.exists() else None
 
+    def log_of(self, record: dict[str, Any]) -> str | None:
+        """What the server logged in the course of a run or reading; None when the record does not say where that is."""
+        start, end = record.get("log_start"), record.get("log_end")
+        path = self.folder / "server.log"
+        return store.text_between(path, start, end) if start is not None and end is not None else None
+
     def scrapes(self, record: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]] | None:
         """/metrics just before and just after a run, gauges and counters by full name; None unless both answered."""
         paths = [self.folder / "runs" / record["run"] / f"metrics_{when}.prom.gz" for when in ("before", "after")]

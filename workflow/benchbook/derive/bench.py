@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from benchbook.derive import requests, runs
+from benchbook.derive import requests, runs, warmup
+from benchbook.derive.counters import Counted
+from benchbook.engines.late_work import late_work
 from benchbook.rawdata import RawSession
 
 Expectations = Sequence[Mapping[str, Any]]
@@ -28,7 +30,6 @@ def tables(
     for session in usable:
         spec = session.spec
         known = verdicts[verdicts["session_id"] == session.session_id]
-        by_concurrency = dict(zip(known["concurrency"], known["verdict"], strict=True))
         busy_until_s: float | None = None
         for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
             result = session.result(record)
@@ -37,10 +38,14 @@ def tables(
             if record["repeat"] is not None:
                 seen.add(record["run"])
                 request_rows += listed
+                verdict, replaced = warmup.of_run(known, spec, record)
+                scrapes = session.scrapes(record)
                 run_rows.append(
                     runs.row(
                         session.session_id, spec, record, result["duration"] if result else None,
-                        requests.table(listed), warmup_verdict=by_concurrency.get(record["concurrency"]),
+                        requests.table(listed), counted=Counted(*scrapes) if scrapes else None,
+                        tokens_from=requests.tokens_from(result), late_work=_late_work(session, record),
+                        warmup_verdict=verdict, replaced=replaced,
                         expected_failure=expected(expectations, spec["arm"], "run", "requests"),
                         busy_until_s=busy_until_s, thresholds=thresholds,
                     )
@@ -58,6 +63,11 @@ def tables(
             if run["name"] not in seen
         ]
     return requests.table(request_rows), runs.table(run_rows)
+
+
+def _late_work(session: RawSession, record: Mapping[str, Any]) -> int | None:
+    log = session.log_of(dict(record))
+    return None if log is None else len(late_work(log))
 
 
 def expected(expectations: Expectations, arm: str, *kinds: str) -> bool:

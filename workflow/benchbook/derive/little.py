@@ -29,7 +29,12 @@ def check(requests: pd.DataFrame, duration_s: float, concurrency: int, passes: f
     good = requests[requests["ok"]]
     if good.empty or duration_s <= 0:
         return None
-    in_flight = float(good["e2el_ms"].sum()) / 1000 / duration_s
+    return of_total(float(good["e2el_ms"].sum()) / 1000, duration_s, concurrency, passes, warns)
+
+
+def of_total(e2el_total_s: float, duration_s: float, concurrency: int, passes: float, warns: float) -> Little:
+    """The same from the sum of all E2EL: a result without single requests still states their mean and number."""
+    in_flight = e2el_total_s / duration_s
     fill = in_flight / concurrency
     delta = fill - 1
     if delta > CLOCK_ERROR:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive.run_key import run_key
 from benchbook.measure import bench_result
 
 
@@ -43,20 +44,18 @@ def rows(
             "e2el_ms": _ms(request.e2el_s),
             "tpot_ms": _ms(request.tpot_s),
             "itl_ms": [1000 * gap for gap in request.itl_s],
+            "queue_ms": _ms(request.queue_s),
         })  # fmt: skip
     return listed
 
 
-def run_key(session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that name a run in every table."""
-    return {
-        "run_id": f"{session_id}/{record['run']}",
-        "session_id": session_id,
-        "slot": spec["slot"],
-        "arm": spec["arm"],
-        "concurrency": record["concurrency"],
-        "repeat": record["repeat"],
-    }
+def tokens_from(result: Mapping[str, Any] | None) -> str | None:
+    """Who counted the output tokens of the ok requests: usage (the server), retokenized (the client did for some, "may
+    inflate slightly"), or None where the result does not say."""
+    counts = {request.tokens_from for request in bench_result.requests(result) if request.ok} if result else {None}
+    if not counts or None in counts:
+        return None
+    return "retokenized" if "retokenized" in counts else "usage"
 
 
 def table(listed: list[dict[str, Any]]) -> pd.DataFrame:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import little, window
-from benchbook.derive.requests import run_key
+from benchbook.derive import bimodal, little, stalls, tags, window
+from benchbook.derive.counters import Counted
+from benchbook.derive.run_key import run_key
 
 P90_REQUESTS, P99_REQUESTS = 64, 662
+CHUNK_IS_STEP = 0.02
 
 
 def row(
@@ -22,7 +24,11 @@ def row(
     duration_s: float | None,
     requests: pd.DataFrame,
     *,
+    counted: Counted | None,
+    tokens_from: str | None,
+    late_work: int | None,
     warmup_verdict: str | None,
+    replaced: bool = False,
     expected_failure: bool,
     busy_until_s: float | None,
     thresholds: Mapping[str, float],
@@ -30,7 +36,9 @@ def row(
     """Row of table `runs` for one measured run. `requests`: the run's rows of table `requests`.
 
     `duration_s` is the client's own wall time, None when it wrote no result. `busy_until_s`: Unix time the last
-    request of the run or reading before this one ended, None for the first.
+    request of the run or reading before this one ended, None for the first. `counted`: what the server counted
+    meanwhile. `late_work`: lines in which its log says that it was still compiling, None where the log cannot be cut.
+    `tokens_from`: usage | retokenized | None, see derive.requests.tokens_from.
     """
     good = requests[requests["ok"]] if len(requests) else requests
     measured = duration_s is not None and duration_s > 0 and len(good) > 0
@@ -42,6 +50,10 @@ def row(
     )  # fmt: skip
     sends = requests["t_send_s"].dropna()
     tokens = int(good["output_tokens"].sum()) if measured else None
+    per_chunk = _tokens_per_chunk(good) if measured else None
+    per_step = counted.tokens_per_step if counted is not None else None
+    latencies = _latencies(good, measured, chunk_is_step(per_chunk, per_step))
+    modes = bimodal.modes(_after_first_wave(good, record["concurrency"])) if measured else None
     values: dict[str, Any] = {
         **run_key(session_id, spec, record),
         "spec_hash": spec["spec_hash"],
@@ -65,16 +77,35 @@ def row(
         "window_end_s": steady.end_s if steady else None,
         "window_s": steady.width_s if steady else None,
         "window_throughput_tok_s": steady.throughput_tok_s if steady else None,
-        **_latencies(good, measured),
-        "tokens_per_chunk": _tokens_per_chunk(good) if measured else None,
+        **latencies,
+        "tokens_per_chunk": per_chunk,
+        "tokens_per_step": per_step if measured else None,
+        "step_ms": latencies["tpot_mean_ms"] * per_step if latencies["tpot_mean_ms"] and per_step else None,
+        "tokens_from": tokens_from,
+        "throughput_peak_tok_s": window.peak_tok_s(requests) if measured else None,
+        "stalls": int(stalls.stalled(requests).sum()) if measured else None,
+        "ttft_slow_share": modes.slow_share if modes else None,
+        "ttft_mode_ratio": modes.slow / modes.fast if modes else None,
+        "ttft_bimodal": modes.bimodal if modes else None,
         "in_flight_mean": law.in_flight_mean if law else None,
         "fill": law.fill if law else None,
         "little_delta": law.delta if law else None,
         "little": law.outcome if law else None,
+        "late_work": late_work,
         "warmup_verdict": warmup_verdict,
+        "replaced": replaced,
     }
-    values["tags"] = ",".join(_tags(values, thresholds))
+    values["tags"] = ",".join(tags.of_run(values, thresholds))
     return values
+
+
+def chunk_is_step(per_chunk: float | None, per_step: float | None) -> bool:
+    """Whether a streamed chunk is what one decode step yielded: |g/a - 1| within 2 % (method.md 1).
+
+    Otherwise chunks were merged or split on their way and the time between two says nothing; TPOT stays valid. Where
+    the server's counters are unknown, only chunks of one token can be taken for steps.
+    """
+    return per_chunk is not None and abs(per_chunk / (per_step or 1.0) - 1) <= CHUNK_IS_STEP
 
 
 def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str, Any], run: Mapping[str, Any],
@@ -89,6 +120,7 @@ def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str,
         reason=reason,
         expected_failure=expected_failure,
         tags="INCOMPLETE",
+        replaced=False,
         num_prompts=block["num_prompts"],
         waves=block["num_prompts"] / block["concurrency"],
         whole_waves=block["num_prompts"] % block["concurrency"] == 0,
@@ -96,23 +128,18 @@ def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str,
     return values
 
 
-def with_telemetry(runs: pd.DataFrame, telemetry: pd.DataFrame, coverage_min: float) -> pd.DataFrame:
-    """`runs` with the tag TELEM on those whose steady window the samples do not cover (method.md 9)."""
-    thin = set(telemetry.loc[telemetry["coverage"].fillna(0) < coverage_min, "run_id"])
-    thin &= set(runs.loc[runs["window_throughput_tok_s"].notna(), "run_id"])
-    tagged = [
-        ",".join(filter(None, [tags, "TELEM" if run in thin else ""]))
-        for run, tags in zip(runs["run_id"], runs["tags"], strict=True)
-    ]
-    return schema.check(runs.assign(tags=tagged), "runs")
-
-
 def table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(list(rows))
     return schema.check(frame, "runs") if len(frame) else schema.empty("runs")
 
 
-def _latencies(good: pd.DataFrame, measured: bool) -> dict[str, float | None]:
+def _after_first_wave(good: pd.DataFrame, concurrency: int) -> np.ndarray:
+    """TTFTs in ms without those of the first `concurrency` requests sent, which all arrive at once."""
+    later = good.sort_values("t_send_s")["ttft_ms"].iloc[concurrency:]
+    return later.dropna().to_numpy(float)
+
+
+def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str, float | None]:
     """Means and percentiles in ms; p90 and p99 only from as many requests as carry them (method.md 1)."""
     values: dict[str, float | None] = {}
     for name in ("ttft", "tpot", "e2el"):
@@ -122,7 +149,11 @@ def _latencies(good: pd.DataFrame, measured: bool) -> dict[str, float | None]:
     ttft = good["ttft_ms"].dropna() if measured else pd.Series(dtype=float)
     for percent, floor in ((90, P90_REQUESTS), (99, P99_REQUESTS)):
         values[f"ttft_p{percent}_ms"] = float(np.percentile(ttft, percent)) if len(ttft) >= floor else None
-    gaps = np.concatenate([np.asarray(item, float) for item in good["itl_ms"]]) if measured else np.array([])
+    queued = good["queue_ms"].dropna() if measured else pd.Series(dtype=float)
+    for name in ("ttft", "e2el"):
+        whole = (good[f"{name}_ms"] + good["queue_ms"]).dropna() if len(queued) else queued
+        values[f"{name}_schedule_mean_ms"] = float(whole.mean()) if len(whole) else None
+    gaps = np.concatenate([np.asarray(item, float) for item in good["itl_ms"]]) if itl_holds else np.array([])
     values["itl_mean_ms"] = float(gaps.mean()) if len(gaps) else None
     values["itl_p50_ms"] = float(np.median(gaps)) if len(gaps) else None
     return values
@@ -132,19 +163,3 @@ def _tokens_per_chunk(good: pd.DataFrame) -> float | None:
     """g = (tokens - 1) / (chunks - 1) over all ok requests (method.md 1)."""
     chunks = int((good["chunks"] - 1).sum())
     return int((good["output_tokens"] - 1).sum()) / chunks if chunks else None
-
-
-def _tags(values: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]:
-    """Faults of one run, by the names of method.md 10."""
-    tags = []
-    if values["status"] != "ok":
-        tags.append("INCOMPLETE")
-    if values["warmup_verdict"] != "CONVERGED":
-        tags.append("UNWARMED")
-    if values["window_s"] is not None:
-        asked_s = max(
-            thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * values["e2el_mean_ms"] / 1000
-        )
-        if values["window_s"] < asked_s or values["little"] == little.REFUSED:
-            tags.append("UNSTEADY")
-    return tags

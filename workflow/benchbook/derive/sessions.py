@@ -8,10 +8,15 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive import warmup
 from benchbook.derive.bench import Expectations, expected
 from benchbook.rawdata import RawSession
 
 GIB = 2**30
+BOOT_FACTS = (
+    "load_s", "compile_s", "init_s", "kv_cache_tokens", "weights_gib", "kv_memory_gib", "capture_s", "capture_gib",
+    "graphs_piecewise", "graphs_full",
+)  # fmt: skip
 
 
 def row(
@@ -29,6 +34,7 @@ def row(
     gaps = mine["gap_before_s"].dropna()
     failure = ending["failure"] or {}
     sampler_s = ending.get("sampler", {}).get("cpu_s")
+    sources = ending.get("sampler", {}).get("sources", {})
     return {
         "session_id": session.session_id,
         "slot": spec["slot"],
@@ -49,10 +55,13 @@ def row(
         "gap_median_s": float(gaps.median()) if len(gaps) else None,
         "gap_max_s": float(gaps.max()) if len(gaps) else None,
         "runs_done": len(session.runs),
-        "runs_planned": len(ending.get("planned", [run for block in spec["plan"] for run in block["runs"]])),
+        "runs_planned": len(ending.get("planned", [run for block in spec["plan"] for run in block["runs"]]))
+        + warmup.measured_again(session),
         "sampler_cpu_share": sampler_s / wall_s if sampler_s is not None and wall_s else None,
+        "sampler_node_ms": sources.get("node", {}).get("wall_p99_ms"),
+        "sampler_gpu_ms": sources.get("gpu", {}).get("wall_p99_ms"),
         **_environment(session.environment, spec),
-        **{name: boot["facts"][name] for name in ("load_s", "compile_s", "init_s", "kv_cache_tokens")},
+        **{name: boot["facts"][name] for name in BOOT_FACTS},
         "engine_version": boot["facts"]["version"] or _installed(session.environment),
         "failure_class": boot["failure"]["failure_class"] if boot["failure"] else failure.get("what"),
         "root_cause": boot["failure"]["root_cause"] if boot["failure"] else None,

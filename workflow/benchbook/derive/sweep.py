@@ -22,11 +22,12 @@ def table(runs: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
     """Table `sweep` from table `runs`, arms in the booking's order.
 
     A session's value is the mean of its runs and an arm's the mean of its sessions, because a server flag acts on the
-    boot and repeats inside one boot are no replicates of it (method.md 4). Runs that are not ok enter no figure.
+    boot and repeats inside one boot are no replicates of it (method.md 4). Runs that are not ok enter no figure, nor
+    do those that were measured once more because the server had not stayed warm over them (`replaced`).
     """
     rows = []
     for arm in arms:
-        for concurrency, group in runs[runs["arm"] == arm].groupby("concurrency", sort=True):
+        for concurrency, group in runs[(runs["arm"] == arm) & ~runs["replaced"]].groupby("concurrency", sort=True):
             good = group[group["status"] == "ok"]
             by_session = good.groupby("session_id")
             row: dict[str, Any] = {

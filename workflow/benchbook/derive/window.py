@@ -51,3 +51,18 @@ def steady(requests: pd.DataFrame) -> Window | None:
     times = np.concatenate([token_times_s(row) for _, row in good.iterrows()])
     inside = int(((times > start_s) & (times <= end_s)).sum())
     return Window(start_s, end_s, inside / (end_s - start_s))
+
+
+def peak_tok_s(requests: pd.DataFrame) -> float | None:
+    """Most tokens that ok requests got within any one second; None when all of them span less than that.
+
+    Every token counts, also where a chunk carries several, so the peak is never below the mean (vllm#50677).
+    """
+    good = requests[requests["ok"]]
+    if good.empty or good["t_first_s"].isna().any():
+        return None
+    times = np.sort(np.concatenate([token_times_s(row) for _, row in good.iterrows()]))
+    if times[-1] - times[0] < 1.0:
+        return None
+    inside = np.arange(1, len(times) + 1) - np.searchsorted(times, times - 1.0, side="right")
+    return float(inside.max())

@@ -1,0 +1,90 @@
+"""Do the times to first token of a run fall into two groups (method.md 8, rule G)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+REQUESTS_MIN = 64
+BIC_GAIN, ASHMAN_D, WEIGHT_MIN, MODE_RATIO, SLOW_WEIGHT_MAX = 10.0, 2.0, 0.05, 3.0, 0.5
+_SIGMA_MIN = 1e-3  # of ln TTFT: below a thousandth two groups would be told apart by rounding
+_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Two groups of TTFT: medians of the fast and the slow one in the samples' unit, share of the slow one, and
+    whether rule G calls them two."""
+
+    fast: float
+    slow: float
+    slow_share: float
+    bimodal: bool
+
+
+def modes(ttfts: np.ndarray) -> Modes | None:
+    """Rule G on the TTFTs of one run without its first wave; None below REQUESTS_MIN samples.
+
+    A mixture of two normals on ln TTFT against a single one: gain in BIC above 10, Ashman's D above 2, both weights at
+    least 5 %, modes a factor 3 apart, the slow one the smaller. Of the tests in method.md 8 it is the one that flags
+    neither skewed nor ramped single groups; bursts give ramps and staircases, hence the factor 3.
+    """
+    samples = np.log(np.sort(ttfts[ttfts > 0]))
+    if len(samples) < REQUESTS_MIN:
+        return None
+    one = _log_likelihood(samples, np.array([1.0]), samples.mean(keepdims=True), _spread(samples))
+    weights, means, sigmas, two = _best_mixture(samples)
+    gain = (2 * np.log(len(samples)) - 2 * one) - (5 * np.log(len(samples)) - 2 * two)
+    low, high = np.argsort(means)
+    distance = abs(means[1] - means[0]) * np.sqrt(2) / np.sqrt((sigmas**2).sum())
+    ratio = float(np.exp(means[high] - means[low]))
+    bimodal = (
+        gain > BIC_GAIN and distance > ASHMAN_D and weights.min() >= WEIGHT_MIN and ratio >= MODE_RATIO
+        and weights[high] <= SLOW_WEIGHT_MAX
+    )  # fmt: skip
+    return Modes(float(np.exp(means[low])), float(np.exp(means[high])), float(weights[high]), bool(bimodal))
+
+
+def _spread(samples: np.ndarray) -> np.ndarray:
+    spread: np.ndarray = np.maximum(samples.std(keepdims=True), _SIGMA_MIN)
+    return spread
+
+
+def _densities(samples: np.ndarray, weights: np.ndarray, means: np.ndarray, sigmas: np.ndarray) -> np.ndarray:
+    """Weighted log densities, one row per component."""
+    scaled = (samples[None, :] - means[:, None]) / sigmas[:, None]
+    densities: np.ndarray = np.log(weights)[:, None] - np.log(sigmas * np.sqrt(2 * np.pi))[:, None] - scaled**2 / 2
+    return densities
+
+
+def _log_likelihood(samples: np.ndarray, weights: np.ndarray, means: np.ndarray, sigmas: np.ndarray) -> float:
+    return float(np.logaddexp.reduce(_densities(samples, weights, means, sigmas), axis=0).sum())
+
+
+def _best_mixture(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Weights, means and sigmas of the likeliest of the mixtures that expectation maximisation reaches from several
+    cuts of the sorted samples, and its log likelihood."""
+    found = [_mixture(samples, int(len(samples) * cut)) for cut in (0.5, 0.75, 0.9, 0.95)]
+    return max(found, key=lambda fit: fit[3])
+
+
+def _mixture(samples: np.ndarray, cut: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    parts = samples[:cut], samples[cut:]
+    weights = np.array([len(part) / len(samples) for part in parts])
+    means = np.array([part.mean() for part in parts])
+    sigmas = np.array([max(part.std(), _SIGMA_MIN) for part in parts])
+    before = -np.inf
+    for _ in range(_STEPS):
+        densities = _densities(samples, weights, means, sigmas)
+        total = np.logaddexp.reduce(densities, axis=0)
+        share = np.exp(densities - total)
+        members = np.maximum(share.sum(axis=1), 1e-12)
+        weights = members / len(samples)
+        means = share @ samples / members
+        sigmas = np.maximum(np.sqrt((share * (samples[None, :] - means[:, None]) ** 2).sum(axis=1) / members),
+                            _SIGMA_MIN)  # fmt: skip
+        if total.sum() - before < 1e-6:
+            break
+        before = float(total.sum())
+    return weights, means, sigmas, _log_likelihood(samples, weights, means, sigmas)

@@ -1,0 +1,81 @@
+"""The faults found in a run, by the names of method.md 10.
+
+    INCOMPLETE   requests failed or fell short          CLIENT      the load client was a bottleneck
+    UNWARMED     warmup not met, or compiling in it     CACHED      prompts hit the prefix cache
+    UNSTEADY     too short a steady window, or Little   TELEM       samples do not cover the run
+    STALLED      requests stood still                   FRONTEND    requests were stuck before the engine
+    BIMODAL      TTFTs fall into two groups             MISMATCH    client, /metrics and log count differently
+    THROTTLED    the GPU was held back                  RETOKENIZED output tokens were counted by the client
+
+The run by itself gives the first five and the last; the rest need what else was watched while it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.derive import little
+
+ORDER = ("INCOMPLETE", "UNWARMED", "UNSTEADY", "STALLED", "BIMODAL", "THROTTLED", "CLIENT", "CACHED", "TELEM",
+         "FRONTEND", "MISMATCH", "RETOKENIZED")  # fmt: skip
+
+
+def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]:
+    """Tags that a row of table `runs` earns by itself."""
+    tags = []
+    if run["status"] != "ok":
+        tags.append("INCOMPLETE")
+    if run["warmup_verdict"] != "CONVERGED" or run["late_work"]:
+        tags.append("UNWARMED")
+    if run["window_s"] is not None:
+        asked_s = max(
+            thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * run["e2el_mean_ms"] / 1000
+        )
+        if run["window_s"] < asked_s or run["little"] == little.REFUSED:
+            tags.append("UNSTEADY")
+    if run["stalls"]:
+        tags.append("STALLED")
+    if run["ttft_bimodal"]:
+        tags.append("BIMODAL")
+    if run["tokens_from"] == "retokenized":
+        tags.append("RETOKENIZED")
+    return tags
+
+
+def with_observers(tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float]) -> pd.DataFrame:
+    """Table `runs` with the tags that what else was watched adds to its own.
+
+    `tables`: runs, telemetry, client, scheduler and reconciliation, by name.
+    """
+    runs, counts = tables["runs"], tables["reconciliation"]
+    seen = {name: {row["run_id"]: row for row in tables[name].to_dict("records")}
+            for name in ("telemetry", "client", "scheduler")}  # fmt: skip
+    differing = set(counts.loc[counts["outcome"] == "differs", "run_id"])
+    tagged = []
+    for run in runs.to_dict("records"):
+        watched, sent, queue = (seen[name].get(run["run_id"], {}) for name in ("telemetry", "client", "scheduler"))
+        found = set(filter(None, run["tags"].split(",")))
+        if watched and pd.notna(watched["gpu_throttled"]):
+            found.add("THROTTLED")
+        if sent and pd.notna(sent["saturated"]):
+            found.add("CLIENT")
+        if queue and pd.notna(queue["prefix_hit_rate"]) and queue["prefix_hit_rate"] > thresholds["prefix_hits_max"]:
+            found.add("CACHED")
+        if pd.notna(run["window_throughput_tok_s"]) and _thin(watched, thresholds["telemetry_coverage_min"]):
+            found.add("TELEM")
+        if queue and pd.notna(queue["frontend"]) and queue["frontend"]:
+            found.add("FRONTEND")
+        if run["run_id"] in differing:
+            found.add("MISMATCH")
+        tagged.append(",".join(tag for tag in ORDER if tag in found))
+    return schema.check(runs.assign(tags=tagged), "runs")
+
+
+def _thin(watched: Mapping[Any, Any], coverage_min: float) -> bool:
+    """Whether the samples of the CPU, or of the GPUs where there are any, leave too much of the window out."""
+    covered = [watched.get("coverage")] + ([watched["gpu_coverage"]] if pd.notna(watched.get("gpu_count")) else [])
+    return any(pd.isna(share) or share < coverage_min for share in covered)
