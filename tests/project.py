@@ -26,7 +26,7 @@ class Project:
         shutil.copy(ROOT / "Snakefile", folder)
         (folder / "profiles").symlink_to("workflow/profiles")
         skip = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        for name in ("workflow", "scripts", "config", "reports/templates", "reports/style"):
+        for name in ("workflow", "scripts", "config", "recordings", "reports/templates", "reports/style"):
             shutil.copytree(ROOT / name, folder / name, ignore=skip)
         fake = {"kind": "vllm", "python": str(ROOT / "tests" / "fake" / "python"), "env": engine_env or {}}
         self.write("config/engines/fake.yaml", fake)
@@ -35,7 +35,7 @@ class Project:
             "title": "a small booking", "node": "local-cpu", "model": "tiny-llama", "engine": "fake",
             "arms": [{"name": "one"}, {"name": "two", "args": {"enforce-eager": True}}],
             "workload": {"input_tokens": 8, "output_tokens": 8, "concurrency": [1, 2], "waves": 4, "repeats": 2},
-            "warmup": {"max_readings": 3, "tolerance": 0.5},
+            "warmup": {"rule": "two-agree", "max_readings": 3, "two_agree": {"tolerance": 0.5}},
             "schedule": {"sessions_per_arm": 1},
             "limits": {"ready_s": 60, "teardown_s": 5},
             "telemetry": {"sample_hz": 10},

@@ -1,0 +1,76 @@
+"""The recording of an H200 adopted and reported by Snakemake, with no engine and no GPU: its figures are known."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+from project import Project
+
+pytestmark = pytest.mark.pipeline
+THROUGHPUT_TOK_S = {1: 244.3, 8: 857.1, 32: 1963.9, 64: 3366.1, 128: 6089.2}
+WARMUP_TOK_S = [372.8, 666.5, 1070.8, 1127.8]
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    project = Project(tmp_path_factory.mktemp("recorded") / "p")
+    done = project.run("--config", "booking=h200-recorded", "--", "report")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    return project
+
+
+def table(project, name):
+    return pd.read_parquet(project.folder / f"results/h200-recorded/tables/{name}.parquet")
+
+
+def test_the_sweep(reported):
+    runs = table(reported, "runs").set_index("concurrency")
+    assert runs["throughput_tok_s"].to_dict() == pytest.approx(THROUGHPUT_TOK_S, rel=1e-4)
+    assert (runs["little_delta"].abs() < 0.01).all() and set(runs["little"]) == {"pass"}
+    assert (runs["tokens_per_step"] == 1).all()
+
+
+def test_the_warmup_is_not_accepted_and_its_tag_follows_the_runs(reported):
+    warmup = table(reported, "warmup")
+    assert warmup["throughput_tok_s"].tolist() == pytest.approx(WARMUP_TOK_S, rel=2e-4)
+    assert set(warmup["verdict"]) == {"UNWARMED"}
+    assert (warmup["stalls"].iloc[:2] > 0).all() and (warmup["stalls"].iloc[2:] == 0).all()
+    assert warmup["late_work"].tolist()[0] >= 1, "the server was still compiling a kernel"
+    assert table(reported, "runs")["tags"].str.contains("UNWARMED").all()
+
+
+def test_utilization_in_the_run_and_the_naive_one(reported):
+    row = table(reported, "telemetry").set_index("concurrency").loc[64]
+    assert row["gpu_util_naive_pct"] == pytest.approx(50, abs=3) and row["gpu_util_pct"] == pytest.approx(99, abs=1)
+    assert row["gpu_power_naive_w"] == pytest.approx(363, abs=2) and row["gpu_power_w"] == pytest.approx(610, abs=10)
+    assert row["gpu_power_energy_w"] == pytest.approx(row["gpu_power_w"], rel=0.05)
+
+
+def test_client_counters_and_log_count_the_same_tokens(reported):
+    counts = table(reported, "reconciliation")
+    tokens = counts[counts["quantity"] == "output_tokens"]
+    assert (tokens["client"] == tokens["metrics"]).all()
+    assert ((tokens["log"] / tokens["client"] - 1).abs() < 0.001).all()
+    assert "differs" not in set(counts["outcome"])
+
+
+def test_the_boot_is_read_from_the_log(reported):
+    (session,) = table(reported, "sessions").to_dict("records")
+    assert (session["weights_gib"], session["kv_cache_tokens"]) == (55.97, 774352)
+    assert (session["graphs_piecewise"], session["graphs_full"]) == (51, 51)
+    assert (session["capture_s"], session["capture_gib"]) == (22, 0.8)
+
+
+def test_the_page_shows_them(reported):
+    page = (reported.folder / "reports/h200-recorded/report.html").read_text()
+    text = re.sub(r"<[^>]+>", " ", page)
+    for shown in ("244.3", "857.1", "1,964", "3,366", "6,089", "372.8", "666.5", "UNWARMED"):
+        assert shown in text, shown
+
+
+def test_nothing_is_adopted_twice(reported):
+    before = {path: path.stat().st_mtime_ns for path in reported.folder.glob("results/*/raw/**/*.json")}
+    assert reported.run("--config", "booking=h200-recorded", "--", "report").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in reported.folder.glob("results/*/raw/**/*.json")} == before
