@@ -49,6 +49,12 @@ def test_derive_opens_no_file_and_knows_no_presentation(path):
     assert not any(name.startswith("benchbook.present") for name in imports(path))
 
 
+@pytest.mark.parametrize("path", layer("check"), ids=lambda path: path.name)
+def test_only_load_opens_files_of_what_check_reads(path):
+    opening = calls(path) & {"open", "read_text", "write_text", "read_bytes"}
+    assert not opening or path.name == "load.py"
+
+
 @pytest.mark.parametrize("path", layer("present"), ids=lambda path: path.name)
 def test_present_knows_neither_measuring_nor_deriving(path):
     assert not any(name.startswith(("benchbook.measure", "benchbook.derive", "scipy")) for name in imports(path))

@@ -1,0 +1,47 @@
+"""What the server's log says of a run: work that warmup should have done, and tokens."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from benchbook.check.clock import Span
+from benchbook.derive import reconcile
+from benchbook.engines.late_work import late_work
+from benchbook.engines.vllm_stats import stat_lines
+
+_TIME = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d")
+
+
+def late_lines(text: str, span: Span, utc_offset_s: float) -> list[str]:
+    """Messages of the lines within the run that speak of compiling, tuning or capturing.
+
+    The log writes local time to the second, without a year: the run's year, or that before it, whichever is nearer.
+    """
+    found = []
+    for time, message in late_work(text):
+        t_s = _unix_s(time, span, utc_offset_s) if time is not None else None
+        if t_s is not None and span.start_s - span.error_s < t_s + 1 and t_s < span.end_s + span.error_s:
+            found.append(message)
+    return found
+
+
+def output_tokens(text: str, span: Span, utc_offset_s: float) -> float | None:
+    """Output tokens that the log's throughput lines report for the run; None where they do not tell them apart."""
+    first = _TIME.search(text)
+    launched_s = _unix_s(first[0], span, utc_offset_s) if first else None
+    if launched_s is None:
+        return None
+    return reconcile.log_tokens(stat_lines(text, launched_s), span.start_s, span.end_s, [])
+
+
+def _unix_s(time: str, span: Span, utc_offset_s: float) -> float | None:
+    year = datetime.fromtimestamp(span.start_s, UTC).year
+    times = []
+    for candidate in (year, year - 1, year + 1):
+        try:
+            moment = datetime.strptime(f"{candidate}-{time}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        times.append(moment.timestamp() - utc_offset_s)
+    return min(times, key=lambda t_s: abs(t_s - span.start_s), default=None)
