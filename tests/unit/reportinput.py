@@ -17,7 +17,7 @@ FIGURES = ("figure_sweep", "figure_warmup", "figure_timeline", "figure_telemetry
 def draw_all(tables: dict[str, Any], folder: Path) -> dict[str, str]:
     """The four figures of `tables` as SVG text."""
     figure_sweep.draw(tables["sweep"], tables["runs"], folder / "figure_sweep.svg")
-    figure_warmup.draw(tables["warmup"], folder / "figure_warmup.svg", tolerance=0.01)
+    figure_warmup.draw(tables["warmup"], folder / "figure_warmup.svg")
     figure_timeline.draw(tables["timeline"], folder / "figure_timeline.svg")
     figure_telemetry.draw(tables["samples"], tables["timeline"], folder / "figure_telemetry.svg")
     return {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in FIGURES}
@@ -41,7 +41,7 @@ def make(tables: dict[str, Any] | None = None, folder: Path | None = None, **cha
         "model": "tiny-llama",
         "workload": {"input tokens": 64, "output tokens": 64, "concurrency": "1, 2, 4, 8", "waves": 8, "repeats": 3},
         "arms": [Arm("baseline", "vLLM's defaults"), Arm("eager", "", {"enforce-eager": True})],
-        "warmup_rule": "W: at least 6 readings; the last three within 1 % in TPOT; at most 10.",
+        "warmup_rule": "converged: at least 6 readings; the last three within 1 % in TPOT; at most 10.",
         "thresholds": [
             Threshold("steady_window_min_s", 1.0, 30.0, "s", "at least", "width of the steady window"),
             Threshold("warmup_tpot_spread", 1.0, 1.0, "%", "at most", "spread of TPOT over the last three readings"),

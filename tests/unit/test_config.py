@@ -18,6 +18,7 @@ from benchbook.config.load import load_booking, load_config
 from benchbook.config.messages import Problems, dotted, listed
 from benchbook.config.read import Document
 from benchbook.errors import ConfigError
+from benchbook.measure.warmup import Converged, TwoAgree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -28,8 +29,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 REMOVED = object()
 FILE = "config/bookings/b.yaml"
 NAMES = ("config", "booking", "node", "model", "engine")
-FULL = "title, question, node, model, engine, client_engine, sealed, server, arms, workload, warmup, schedule, limits, "
-FULL += "thresholds, telemetry, expected_failures"
+FULL = "title, question, node, model, engine, client_engine, sealed, recorded, server, arms, workload, warmup, "
+FULL += "schedule, limits, thresholds, telemetry and 1 more"
 
 BOOKING = """
 title: two servers
@@ -113,8 +114,11 @@ def test_config_names_the_booking(tmp_path: Path) -> None:
 def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     booking = load_booking(tree(tmp_path), "b")
     assert (booking.workload.repeats, booking.workload.seed, booking.sealed) == (3, 0, False)
-    assert (booking.warmup.rule, booking.warmup.min_readings, booking.warmup.max_readings) == ("two-agree", 2, 10)
-    assert booking.warmup.tolerance == 0.02
+    assert (booking.warmup.rule, booking.warmup.max_readings) == ("converged", 10)
+    assert booking.warmup.limits == Converged(
+        min_readings=6, throughput_spread=0.02, throughput_noise=0.007, tpot_spread=0.01, tpot_slope=0.0025,
+        tpot_above_best=0.02, stalls_settled_max=1, gate_tpot_spread=0.01, gate_tpot_slope=0.0025,
+    )  # fmt: skip
     assert (booking.schedule.order, booking.schedule.sessions_per_arm, booking.schedule.cold_boot) == ("ABBA", 2, True)
     limits = booking.limits
     assert (limits.ready_s, limits.run_s, limits.reading_s, limits.teardown_s) == (600, 600, 300, 30)
@@ -124,6 +128,11 @@ def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     assert (booking.telemetry.sample_hz, booking.telemetry.metrics_hz) == (5, 2)
     assert booking.expected_failures == ()
     assert (booking.question, booking.node.kind, booking.model.path) == (None, "box", "org/tiny")
+
+
+def test_two_agree_has_limits_of_its_own(tmp_path: Path) -> None:
+    booking = load_booking(tree(tmp_path, edited((("warmup", "rule"), "two-agree"))), "b")
+    assert booking.warmup.limits == TwoAgree(min_readings=2, tolerance=0.02)
 
 
 def test_an_arm_changes_and_removes_what_is_common(tmp_path: Path) -> None:
@@ -312,23 +321,40 @@ SENTENCES: list[tuple[list[Edit], str]] = [
         "server.env.B = true is a boolean (in YAML yes, no, on and off are booleans too); give text or a number "
         "(put words such as true and yes in quotes).",
     ),
-    ([(("warmup", "rule"), "zz")], 'warmup.rule = "zz" is unknown (known: two-agree); give two-agree.'),
     (
-        [(("warmup", "min_readings"), 1)],
-        "warmup.min_readings = 1 is too small; give a whole number of at least 2 (two readings are compared).",
+        [(("warmup", "rule"), "two_agree")],
+        'warmup.rule = "two_agree" is unknown (known: converged, two-agree); did you mean two-agree?',
     ),
     (
-        [(("warmup",), {"min_readings": 5, "max_readings": 3})],
-        "warmup.max_readings = 3 is less than warmup.min_readings = 5; raise it to that at least.",
+        [(("warmup", "two_agree", "min_readings"), 1)],
+        "warmup.two_agree.min_readings = 1 is too small; give a whole number of at least 2 (two readings are "
+        "compared).",
     ),
     (
-        [(("warmup", "tolerance"), 1)],
-        "warmup.tolerance = 1 is too large; give a number above 0 and below 1.",
+        [(("warmup", "converged", "min_readings"), 4)],
+        "warmup.converged.min_readings = 4 is too small; give a whole number of at least 5 (the trend is that of five "
+        "readings).",
     ),
     (
-        [(("warmup", "tolerance"), "1e-2")],
-        'warmup.tolerance = "1e-2" is text; give a number above 0 and below 1, with a decimal point before the '
-        "exponent.",
+        [(("warmup",), {"rule": "two-agree", "two_agree": {"min_readings": 5}, "max_readings": 3})],
+        "warmup.max_readings = 3 is less than warmup.two_agree.min_readings = 5; raise it to that at least.",
+    ),
+    (
+        [(("warmup", "max_readings"), 5)],
+        "warmup.max_readings = 5 is less than warmup.converged.min_readings = 6; raise it to that at least.",
+    ),
+    (
+        [(("warmup", "two_agree", "tolerance"), 1)],
+        "warmup.two_agree.tolerance = 1 is too large; give a number above 0 and below 1.",
+    ),
+    (
+        [(("warmup", "converged", "tpot_slope"), 0)],
+        "warmup.converged.tpot_slope = 0 is too small; give a number above 0 and below 1.",
+    ),
+    (
+        [(("warmup", "two_agree", "tolerance"), "1e-2")],
+        'warmup.two_agree.tolerance = "1e-2" is text; give a number above 0 and below 1, with a decimal point '
+        "before the exponent.",
     ),
     (
         [(("schedule", "order"), "abba")],
@@ -662,7 +688,7 @@ COMPLETE: dict[str, dict[str, Any]] = {
     "booking": {
         **yaml.safe_load(BOOKING),
         "client_engine": {"name": "own", "command": ["a", "b"]},
-        "warmup": {"rule": "two-agree", "tolerance": 0.5},
+        "warmup": {"rule": "two-agree", "two_agree": {"tolerance": 0.5}, "converged": {"min_readings": 7}},
         "limits": {"run_s": 3},
         "expected_failures": [{"arm": "eager", "what": "boot", "reason": "x"}],
     },

@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import frames
+import pandas as pd
 import pytest
 from benchbook import schema
 from benchbook.present import figure_sweep, figure_telemetry, figure_timeline, figure_warmup, palette, svg
@@ -22,7 +23,7 @@ def draw(name: str, tables: dict[str, Any], out: Path) -> str:
     if name == "sweep":
         figure_sweep.draw(tables["sweep"], tables["runs"], out)
     elif name == "warmup":
-        figure_warmup.draw(tables["warmup"], out, tolerance=0.01)
+        figure_warmup.draw(tables["warmup"], out)
     elif name == "timeline":
         figure_timeline.draw(tables["timeline"], out)
     else:
@@ -79,6 +80,21 @@ def test_null_readings_and_samples_leave_gaps(tmp_path: Path) -> None:
     assert "every reading failed" in draw("warmup", tables, tmp_path / "a.svg")
     tables["samples"][["cpu_util_pct", "server_cpu_cores", "client_cpu_cores"]] = None
     assert "every sample is empty" in draw("telemetry", tables, tmp_path / "b.svg")
+
+
+@pytest.mark.parametrize(("column", "value", "told"), [
+    ("stalls", 2, "a request stalled"),
+    ("late_work", 1, "server still compiling, tuning or capturing"),
+    ("gate", "failed", "the runs after it did not stay there"),
+    ("gate", "rerun passed", "the runs after it did not stay there"),
+    ("verdict", "UNWARMED", "never accepted (UNWARMED)"),
+])  # fmt: skip
+def test_what_spoils_a_warmup_is_marked(column: str, value: Any, told: str, tmp_path: Path) -> None:
+    tables = frames.make(failures=False, **SMALL)
+    tables["warmup"]["late_work"] = pd.array([0] * len(tables["warmup"]), dtype="Int64")
+    assert told not in draw("warmup", tables, tmp_path / "a.svg")
+    tables["warmup"].loc[tables["warmup"]["concurrency"] == 4, column] = value
+    assert told in draw("warmup", tables, tmp_path / "b.svg")
 
 
 def test_ticks_are_exactly_the_measured_concurrencies(tmp_path: Path) -> None:

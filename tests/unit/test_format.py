@@ -56,8 +56,8 @@ def test_every_nullable_column_of_the_schema_shows_a_dash_and_its_reason() -> No
 
 
 def test_missing_is_not_zero_and_zero_is_not_missing() -> None:
-    assert fmt.cell("telemetry", "preemptions", 0) == fmt.Text("0")
-    assert fmt.cell("telemetry", "preemptions", None).missing
+    assert fmt.cell("scheduler", "preemptions", 0) == fmt.Text("0")
+    assert fmt.cell("scheduler", "preemptions", None).missing
     assert fmt.total(None, "s", "why").text == "–"
 
 

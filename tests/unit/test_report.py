@@ -131,7 +131,7 @@ def test_the_page_stands_alone(made: ReportInput, page: Page) -> None:
 def test_headings_are_in_order(page: Page) -> None:
     assert page.headings[0] == 1
     assert page.headings.count(1) == 1
-    assert page.headings.count(2) == 9
+    assert page.headings.count(2) == 10
     assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
 
 
@@ -144,6 +144,18 @@ def test_status_and_relaxed_thresholds_are_named(made: ReportInput) -> None:
     assert 'class="status bad"' in html
     assert "steady_window_min_s" in html.partition("</section>")[0]
     assert html.count("it compares nothing") == 1
+
+
+def test_how_each_warmup_was_judged_is_told_in_a_sentence(made: ReportInput) -> None:
+    warmup = made.frames["warmup"].copy()
+    last = warmup.drop_duplicates(["session_id", "concurrency"], keep="last").iloc[0]
+    block = (warmup["session_id"] == last["session_id"]) & (warmup["concurrency"] == last["concurrency"])
+    warmup.loc[block, ["gate", "gate_reason"]] = ["rerun passed", "TPOT of all the runs had moved"]
+    chapter = report.render(replace(made, frames={**made.frames, "warmup": warmup})).partition('id="warmup"')[2]
+    for sentence in ("TPOT of the last three readings spreads 4.1 %", "TPOT of all the runs had moved",
+                     "they were measured once more"):  # fmt: skip
+        assert sentence in chapter.replace("\n", " ")
+    assert "had not stayed warm, and the runs carry" not in chapter
 
 
 def test_gpu_columns_collapse_into_a_sentence(made: ReportInput) -> None:

@@ -41,6 +41,9 @@ REPORT_TABLES = [
     "sessions",
     "warmup",
     "telemetry",
+    "client",
+    "scheduler",
+    "reconciliation",
     "sweep",
     "failures",
     "timeline",
@@ -105,7 +108,7 @@ def session_needs(wildcards):
     return [ancient(path) for path in sorted(needs)]
 
 
-if BOOKING.sealed:
+if BOOKING.sealed and not BOOKING.recorded:
     missing = [
         path
         for path in of_all_stores(f"{RESULTS}/sessions/{{store}}.json")

@@ -76,11 +76,37 @@ rule telemetry:
         RESULTS / "logs/telemetry-{store}.log",
     params:
         raw=str(RAW),
+        coverage=BOOKING.thresholds.telemetry_coverage_min,
     message:
         "Clipping the telemetry of {wildcards.store} to its runs"
     shell:
         "python -P {input.code[0]} --manifest {input.manifest:q} --runs {input.runs:q}"
-        " --raw {params.raw:q} --telemetry {output.telemetry:q} --series {output.series:q} 2>&1 | tee {log:q} >&2"
+        " --raw {params.raw:q} --coverage {params.coverage} --telemetry {output.telemetry:q} --series {output.series:q} 2>&1 | tee {log:q} >&2"
+
+
+rule reconcile:
+    input:
+        code=code("reconcile"),
+        manifest=RESULTS / "sessions/{store}.json",
+        requests=DERIVED / "requests.parquet",
+        runs=DERIVED / "runs.parquet",
+    output:
+        **documented(
+            client=DERIVED / "client.parquet",
+            scheduler=DERIVED / "scheduler.parquet",
+            reconciliation=DERIVED / "reconciliation.parquet",
+        ),
+    log:
+        RESULTS / "logs/reconcile-{store}.log",
+    params:
+        raw=str(RAW),
+        thresholds=THRESHOLDS,
+    message:
+        "Holding client, server and scheduler of {wildcards.store} against each other"
+    shell:
+        "python -P {input.code[0]} --manifest {input.manifest:q} --requests {input.requests:q} --runs {input.runs:q}"
+        " --raw {params.raw:q} --thresholds {params.thresholds:q} --client {output.client:q}"
+        " --scheduler {output.scheduler:q} --reconciliation {output.reconciliation:q} 2>&1 | tee {log:q} >&2"
 
 
 rule statistics:
@@ -91,12 +117,18 @@ rule statistics:
         runs=of_all_stores(f"{DERIVED}/runs.parquet"),
         warmup=of_all_stores(f"{DERIVED}/warmup.parquet"),
         telemetry=of_all_stores(f"{DERIVED}/telemetry.parquet"),
+        client=of_all_stores(f"{DERIVED}/client.parquet"),
+        scheduler=of_all_stores(f"{DERIVED}/scheduler.parquet"),
+        reconciliation=of_all_stores(f"{DERIVED}/reconciliation.parquet"),
     output:
         **documented(
             sweep=TABLES / "sweep.parquet",
             runs=TABLES / "runs.parquet",
             warmup=TABLES / "warmup.parquet",
             telemetry=TABLES / "telemetry.parquet",
+            client=TABLES / "client.parquet",
+            scheduler=TABLES / "scheduler.parquet",
+            reconciliation=TABLES / "reconciliation.parquet",
             sessions=TABLES / "sessions.parquet",
             failures=TABLES / "failures.parquet",
             timeline=TABLES / "timeline.parquet",
@@ -107,15 +139,18 @@ rule statistics:
         raw=str(RESULTS / "raw"),
         arms=ARMS,
         expected=EXPECTED,
-        coverage=BOOKING.thresholds.telemetry_coverage_min,
+        thresholds=THRESHOLDS,
     message:
         "Tables of booking {BOOKING.id}"
     shell:
-        "python -P {input.code[0]} --manifest {input.manifest:q} --boot {input.boot:q}"
-        " --runs {input.runs:q} --warmup {input.warmup:q} --telemetry {input.telemetry:q} --raw {params.raw:q}"
-        " --arms {params.arms:q} --expected {params.expected:q} --coverage {params.coverage} --sweep {output.sweep:q} --all-runs {output.runs:q} --all-warmup {output.warmup:q}"
-        " --all-telemetry {output.telemetry:q} --sessions {output.sessions:q} --failures {output.failures:q}"
-        " --timeline {output.timeline:q} 2>&1 | tee {log:q} >&2"
+        "python -P {input.code[0]} --manifest {input.manifest:q} --boot {input.boot:q} --runs {input.runs:q}"
+        " --warmup {input.warmup:q} --telemetry {input.telemetry:q} --client {input.client:q}"
+        " --scheduler {input.scheduler:q} --reconciliation {input.reconciliation:q} --raw {params.raw:q}"
+        " --arms {params.arms:q} --expected {params.expected:q} --thresholds {params.thresholds:q}"
+        " --sweep {output.sweep:q} --all-runs {output.runs:q} --all-warmup {output.warmup:q}"
+        " --all-telemetry {output.telemetry:q} --all-client {output.client:q} --all-scheduler {output.scheduler:q}"
+        " --all-reconciliation {output.reconciliation:q} --sessions {output.sessions:q}"
+        " --failures {output.failures:q} --timeline {output.timeline:q} 2>&1 | tee {log:q} >&2"
 
 
 rule acceptance:

@@ -29,12 +29,11 @@ rule figure_warmup:
         RESULTS / "logs/figure_warmup.log",
     params:
         arms=ARMS,
-        tolerance=BOOKING.warmup.tolerance,
     message:
         "Drawing the warmups"
     shell:
         "python -P {input.code[0]} --warmup {input.warmup:q} --arms {params.arms:q}"
-        " --tolerance {params.tolerance} --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
+        " --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
 
 
 rule figure_timeline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchbook.config import spec
+from benchbook.config import spec, warmup_facts
 from benchbook.config.check import schema
 from benchbook.config.load import Booking
 
@@ -15,6 +15,13 @@ _MEANINGS = {
     "little_pass": ("", "at most", "Little's check: size of delta that passes"),
     "little_warn": ("", "at most", "Little's check: size of delta that only warns"),
     "telemetry_coverage_min": ("", "at least", "share of the window that samples describe"),
+    "prefix_hits_max": ("", "at most", "share of prompt tokens from the prefix cache"),
+    "reconcile_max": ("", "at most", "relative difference between client, /metrics and log"),
+    "client_cores_max": ("cores", "at most", "CPU of the load client"),
+    "client_itl_ratio_max": ("", "at most", "mean ITL at the client over the server's"),
+    "client_lag_max": ("mean ITL", "at most", "mean lateness of the client's event loop"),
+    "client_resend_gap_max": ("mean E2EL", "at most", "a request's end to the dispatch that takes its place"),
+    "frontend_share_max": ("", "at most", "share of the requests in flight outside the engine"),
 }
 
 
@@ -38,30 +45,29 @@ def report_facts(booking: Booking) -> dict[str, Any]:
             "prompts per run": ", ".join(str(workload.num_prompts(level)) for level in workload.concurrency),
             "repeats per session": workload.repeats,
             "load client": f"vllm bench serve of {booking.client_engine.name}, closed loop",
-            "boots": "cold (empty compile cache)" if booking.schedule.cold_boot else "warm (the node's compile cache)",
+            "boots": _boots(booking),
         },
         "arms": [
             {"name": arm.name, "description": arm.description or "", "args": _told(arm.args, arm.env)}
             for arm in booking.arms
         ],
-        "warmup_rule": (
-            f"{warmup.rule}: the last two readings within {100 * warmup.tolerance:g} % in mean TPOT; at least "
-            f"{warmup.min_readings}, at most {warmup.max_readings} readings, each one wave at the run's concurrency."
-        ),
+        "warmup_rule": warmup_facts.sentence(warmup),
         "thresholds": [
             {"name": name, "value": value, "default": method[name]["default"], "unit": unit, "rule": rule,
              "meaning": meaning}
             for name, (unit, rule, meaning) in _MEANINGS.items()
             for value in [getattr(booking.thresholds, name)]
         ]
-        + [
-            {"name": "warmup.tolerance", "value": warmup.tolerance,
-             "default": schema("booking")["properties"]["warmup"]["properties"]["tolerance"]["default"], "unit": "",
-             "rule": "at most", "meaning": "relative difference in TPOT at which two readings agree"}
-        ],
+        + warmup_facts.thresholds(warmup),
         "schedule": [[place.name, place.arm] for place in spec.slots(booking)],
         "price_usd_per_hour": node.price_usd_per_hour,
     }  # fmt: skip
+
+
+def _boots(booking: Booking) -> str:
+    if booking.recorded is not None:
+        return f"as recorded, which does not say how ({booking.recorded})"
+    return "cold (empty compile cache)" if booking.schedule.cold_boot else "warm (the node's compile cache)"
 
 
 def _told(args: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from benchbook.config.records import (
     Workload,
 )
 from benchbook.errors import ConfigError
+from benchbook.measure import warmup
 
 __all__ = [
     "Arm",
@@ -108,6 +109,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     rules.check_prompts(data, file, problems)
     rules.check_length(data, file, problems)
     rules.check_limits_in_order(data, file, problems)
+    rules.check_recording(root, data, file, problems)
     problems.raise_any()
 
     assert node and model and engine and client
@@ -121,18 +123,24 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         engine=engine,
         client_engine=client,
         sealed=data["sealed"],
+        recorded=data.get("recorded"),
         server=Server(
             server["args"], spelled(server["env"], ("server", "env"), booking.spelling), server["port"]
         ),
         arms=tuple(arms.values()),
         workload=_workload(data["workload"]),
-        warmup=Warmup(**{**data["warmup"], "tolerance": float(data["warmup"]["tolerance"])}),
+        warmup=_warmup(data["warmup"]),
         schedule=Schedule(**data["schedule"]),
         limits=Limits(**_floats(data["limits"])),
         thresholds=Thresholds(**_floats(data["thresholds"])),
         telemetry=Telemetry(**_floats(data["telemetry"])),
         expected_failures=tuple(ExpectedFailure(**failure) for failure in data["expected_failures"]),
     )
+
+
+def _warmup(data: dict[str, Any]) -> Warmup:
+    limits = data[rules.limits_of(data["rule"])]
+    return Warmup(data["rule"], data["max_readings"], warmup.rule({"rule": data["rule"], **limits}))
 
 
 def _floats(section: dict[str, Any]) -> dict[str, float]:

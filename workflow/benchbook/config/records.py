@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from benchbook.measure.warmup import Rule
+
 Scalar = str | int | float | bool | None
 ArgValue = Scalar | list[str | int | float]
 Args = Mapping[str, ArgValue]
@@ -96,12 +98,11 @@ class Workload:
 
 @dataclass(frozen=True)
 class Warmup:
-    """When a concurrency counts as warm; `tolerance` is a relative change."""
+    """When a concurrency counts as warm; `limits` are those of `rule`, "converged" or "two-agree"."""
 
     rule: str
-    min_readings: int
     max_readings: int
-    tolerance: float
+    limits: Rule
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,13 @@ class Thresholds:
     little_pass: float
     little_warn: float
     telemetry_coverage_min: float
+    prefix_hits_max: float
+    reconcile_max: float
+    client_cores_max: float
+    client_itl_ratio_max: float
+    client_lag_max: float
+    client_resend_gap_max: float
+    frontend_share_max: float
 
 
 @dataclass(frozen=True)
@@ -153,7 +161,10 @@ class ExpectedFailure:
 
 @dataclass(frozen=True)
 class Booking:
-    """Everything that a booking file says, with the files that it names."""
+    """Everything that a booking file says, with the files that it names.
+
+    `recorded`: folder of the recording that is adopted instead of measuring; None for a booking that is measured.
+    """
 
     id: str
     title: str
@@ -163,6 +174,7 @@ class Booking:
     engine: Engine
     client_engine: Engine
     sealed: bool
+    recorded: str | None
     server: Server
     arms: tuple[Arm, ...]
     workload: Workload

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from benchbook.config.messages import Key, Problems, dotted, listed, unknown
@@ -178,15 +179,36 @@ def _whole(value: Any) -> int | None:
 
 def check_limits_in_order(booking: Data, file: str, problems: Problems) -> None:
     """The smaller of two limits on one quantity does not exceed the larger."""
-    for section, small, large in (
-        ("warmup", "min_readings", "max_readings"),
-        ("thresholds", "little_pass", "little_warn"),
-    ):
-        if problems.sound(file, section, small) and problems.sound(file, section, large):
-            values = booking[section]
-            if values[small] > values[large]:
-                sentence = f"is less than {section}.{small} = {values[small]}; raise it to that at least."
-                problems.add(file, (section, large), sentence, values[large])
+    pairs: list[tuple[Key, Key]] = [(("thresholds", "little_pass"), ("thresholds", "little_warn"))]
+    if problems.sound(file, "warmup", "rule"):
+        least: Key = ("warmup", limits_of(booking["warmup"]["rule"]), "min_readings")
+        pairs.insert(0, (least, ("warmup", "max_readings")))
+    for small, large in pairs:
+        if problems.sound(file, *small) and problems.sound(file, *large):
+            least_value, value = _at(booking, small), _at(booking, large)
+            if least_value > value:
+                sentence = f"is less than {dotted(small)} = {least_value}; raise it to that at least."
+                problems.add(file, large, sentence, value)
+
+
+def limits_of(rule: str) -> str:
+    """The key of `warmup` that has the limits of a rule."""
+    return rule.replace("-", "_")
+
+
+def _at(booking: Data, key: Key) -> Any:
+    value: Any = booking
+    for step in key:
+        value = value[step]
+    return value
+
+
+def check_recording(root: Path, booking: Data, file: str, problems: Problems) -> None:
+    """A recording's folder is there and has its manifest."""
+    if "recorded" in booking and problems.sound(file, "recorded"):
+        manifest = Path(booking["recorded"]) / "recording.yaml"
+        if not (root / manifest).is_file():
+            problems.add(file, ("recorded",), f"has no {manifest}; name a folder that holds one.", booking["recorded"])
 
 
 def check_expected_failures(booking: Data, file: str, problems: Problems) -> None:

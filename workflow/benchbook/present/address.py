@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_BY_ID = {"runs": "run_id", "telemetry": "run_id", "sessions": "session_id", "warmup": "reading_id",
-          "failures": "failure_id", "summary": "key"}
+_BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "scheduler": "run_id",
+          "sessions": "session_id", "warmup": "reading_id", "failures": "failure_id", "summary": "key"}
 
 
 def row_key(table: str, row: Mapping[Any, Any]) -> str:
-    """The key of a row: sweep `<arm>/c<C>`, timeline `<session>/<label>`, else the row's id.
+    """The key of a row: sweep `<arm>/c<C>`, timeline `<session>/<label>`, reconciliation `<run>/<quantity>`, else the
+    row's id.
 
     Raises KeyError for a table whose rows have no address.
     """
@@ -18,6 +19,8 @@ def row_key(table: str, row: Mapping[Any, Any]) -> str:
         return f"{row['arm']}/c{row['concurrency']}"
     if table == "timeline":
         return f"{row['session_id']}/{row['label']}"
+    if table == "reconciliation":
+        return f"{row['run_id']}/{row['quantity']}"
     return str(row[_BY_ID[table]])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -22,9 +22,9 @@ FIGURES = {
     "figure_sweep": ("Throughput and TPOT against concurrency",
                      "Two panels over concurrency on a log2 axis: throughput in tokens per second and mean TPOT in "
                      "milliseconds. One point per run, a line through the means. The table below has the numbers."),
-    "figure_warmup": ("TPOT of every warmup reading",
-                      "One panel per arm and concurrency: mean TPOT in milliseconds against the reading's number, one "
-                      "line per session. The table below has the numbers."),
+    "figure_warmup": ("TPOT and throughput of every warmup reading",
+                      "Two panels per arm and concurrency: mean TPOT in milliseconds and throughput in tokens per "
+                      "second against the reading's number, one line per session. The table below has the numbers."),
     "figure_timeline": ("The sessions in time",
                         "One row per session in the order of launch: boot, client start, warmup, measured runs, gaps "
                         "and teardown along minutes. The table below has the numbers."),
@@ -33,8 +33,12 @@ FIGURES = {
                          "shaded. The tables below have the means."),
 }
 _HOLE = re.compile(r"\[\[(\w+)\]\]")
-_GPU = ("gpu_util_whole_pct", "gpu_util_pct", "gpu_power_w", "gpu_sm_clock_mhz", "gpu_memory_gib", "gpu_energy_j",
-        "gpu_temperature_c")
+_GPU = ("gpu_count", "gpu_samples", "gpu_coverage", "gpu_util_naive_pct", "gpu_util_pct", "gpu_util_se_pct",
+        "gpu_util_spread_pct", "gpu_power_naive_w", "gpu_power_w", "gpu_power_se_w")
+_ACTIVITY = ("gpu_util_fine_pct", "gpu_sm_active_pct", "gpu_tensor_active_pct", "gpu_dram_active_pct",
+             "gpu_sm_clock_mhz", "gpu_sm_clock_share", "gpu_throttled_share", "gpu_temperature_c", "gpu_throttled")
+_ENERGY = ("gpu_power_limit_w", "gpu_power_share", "gpu_power_peak_w", "gpu_power_energy_w", "gpu_energy_j",
+           "gpu_energy_per_token_j", "gpu_energy_run_j", "gpu_energy_run_per_token_j", "gpu_memory_gib")
 _ENVIRONMENT = ("engine", "engine_version", "python", "kernel", "cpu_model", "cores", "memory_gib", "gpus", "driver")
 
 
@@ -87,11 +91,20 @@ def _readings(warmup: pd.DataFrame) -> dict[str, Any]:
         rows.append({
             "lead": [part("warmup", last, name) for name in ("session_id", "slot", "arm", "concurrency")],
             "readings": {int(record["reading"]): part("warmup", record, "tpot_mean_ms") for record in records},
-            "end": [part("warmup", last, name) for name in ("change", "verdict")],
-            "why": "" if last["verdict"] == "CONVERGED" else part("warmup", last, "verdict_reason"),
+            "throughput": {int(record["reading"]): part("warmup", record, "throughput_tok_s") for record in records},
+            "marks": {int(record["reading"]): _marks(record) for record in records},
+            "end": [part("warmup", last, name) for name in ("verdict", "gate")],
+            "why": part("warmup", last, "verdict_reason"),
+            "gate": part("warmup", last, "gate_reason"),
         })
     numbers = sorted({int(reading) for reading in warmup["reading"]})
     return {"numbers": numbers, "rows": rows}
+
+
+def _marks(reading: Mapping[Hashable, Any]) -> list[tuple[str, Part]]:
+    """The stalls and the late work of a reading, where it has any, each with the word for it."""
+    return [(word, part("warmup", reading, name)) for word, name in (("stalls", "stalls"), ("late work", "late_work"))
+            if pd.notna(reading[name]) and reading[name] > 0]  # fmt: skip
 
 
 def _environments(sessions: pd.DataFrame) -> dict[str, Any]:
@@ -128,27 +141,51 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         "sessions": table(sessions, "sessions", "Where the time of each session went.", [
             "session_id", "slot", "arm", "status", "boot_s", "client_start_s", "warmup_s", "runs_s", "teardown_s",
             "wall_s", "run_share", "gap_median_s", "gap_max_s", Col("runs_done", of="runs_planned")], dense=True),
-        "startup": table(sessions, "sessions", "Start-up as the server’s log tells it.", [
+        "startup": table(sessions, "sessions", "Start-up as the server’s log tells it, and what sampling cost.", [
             "session_id", "slot", "arm", "boot_s", "load_s", "compile_s", "init_s", "kv_cache_tokens",
-            "sampler_cpu_share"], name="startup"),
+            "sampler_cpu_share", "sampler_node_ms", "sampler_gpu_ms"], name="startup"),
+        "memory": table(sessions, "sessions", "What the server’s log says of its memory and its captured graphs.", [
+            "session_id", "slot", "arm", "weights_gib", "kv_memory_gib", "kv_cache_tokens", "graphs_piecewise",
+            "graphs_full", "capture_s", "capture_gib"], name="memory"),
         "steady": table(runs, "runs", "Steady window, whole waves and Little’s check of every run.", [
             "run_id", "slot", "window_s", "throughput_tok_s", "window_throughput_tok_s", "waves", "whole_waves",
             "in_flight_mean", "fill", "little_delta", "little", "warmup_verdict", "tags"], name="steady", dense=True),
-        "host": table(telemetry, "telemetry", "Host: the whole telemetry file against the run’s steady window.", [
-            "run_id", "slot", "window_s", "samples", "coverage", "cpu_util_whole_pct", "cpu_util_pct",
+        "latencies": table(runs, "runs", "Latencies of every run; percentiles where there are requests enough.", [
+            "run_id", "slot", "completed", "ttft_mean_ms", "ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms", "tpot_mean_ms",
+            "step_ms", "itl_p50_ms", "tokens_per_chunk", "tokens_per_step", "throughput_peak_tok_s", "stalls",
+            "ttft_slow_share", "ttft_mode_ratio"], name="latencies", dense=True),
+        "host": table(telemetry, "telemetry", "Host: the naive mean beside the one in the run.", [
+            "run_id", "slot", "window_s", "samples", "coverage", "cpu_util_naive_pct", "cpu_util_pct",
             "cpu_util_max_core_pct", "server_cpu_cores", "client_cpu_cores", "server_memory_gib",
-            "client_memory_gib"], name="telemetry-host", dense=True),
-        "served": table(telemetry, "telemetry", "Engine: what the server’s /metrics said during the run.", [
-            "run_id", "slot", "concurrency", "running_mean", "waiting_max", "kv_cache_usage_max", "preemptions",
-            "prefix_hit_rate"], name="telemetry-engine", dense=True),
-        "gpu": table(telemetry, "telemetry", "GPU: the whole telemetry file against the run’s steady window.", [
-            "run_id", "slot", *_GPU], name="telemetry-gpu", dense=True),
+            "client_memory_gib", *_if_any(telemetry, "cpu_refused")], name="telemetry-host", dense=True),
+        "scheduler": table(frames["scheduler"], "scheduler", "Scheduler: what the engine was busy with in the run.", [
+            "run_id", "slot", "concurrency", "scrapes", "running_mean", "waiting_mean", "waiting_max", "outside_mean",
+            "outside_share", "engine_arrival_rate_req_s", "kv_cache_usage_max", "preemptions", "prefix_hit_rate",
+            "engine_steps", "tokens_per_engine_step"], dense=True),
+        "client": table(frames["client"], "client", "Load client: its own load, and its figures beside the server’s.", [
+            "run_id", "slot", "client_cpu_cores", "loop_lag_p99_ms", "resend_gap_median_ms", "itl_client_mean_ms",
+            "itl_server_mean_ms", "itl_ratio", "ttft_client_mean_ms", "ttft_server_mean_ms", "ttft_excess_ms",
+            "saturated"], dense=True),
+        "reconciliation": table(frames["reconciliation"], "reconciliation",
+                                "Three counts of every run: client, /metrics, server log.", [
+            "run_id", "quantity", "client", "metrics", "log", "difference", "outcome"], dense=True),
+        "gpu": table(telemetry, "telemetry", "GPU: the naive mean beside the one in the run; power per GPU.", [
+            "run_id", "slot", *_GPU, *_if_any(telemetry, "gpu_refused")], name="telemetry-gpu", dense=True),
+        "activity": table(telemetry, "telemetry", "GPU: what it did in the run, and whether it was held back.", [
+            "run_id", "slot", *_ACTIVITY], name="telemetry-activity", dense=True),
+        "energy": table(telemetry, "telemetry", "GPU: power per GPU, energy and memory of all, in the run.", [
+            "run_id", "slot", *_ENERGY, *_if_any(telemetry, "gpu_note")], name="telemetry-energy", dense=True),
         "failures": table(frames["failures"], "failures", "What failed, why, and what it cost.", [
             "failure_id", "slot", "arm", "what", "failure_class", "reason", "remedy", "expected", "cost_s"]),
         "index": table(runs, "runs", "Every run asked for.", [
             Col("run_id", anchor=True), "slot", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
             "num_prompts", "completed", "spec_hash", "reason"], name="run-index", dense=True),
     }
+
+
+def _if_any(frame: pd.DataFrame, column: str) -> list[str]:
+    """The column when any row has a value in it: a remark that no run needs is no column."""
+    return [column] if frame[column].notna().any() else []
 
 
 def _root_causes(sessions: pd.DataFrame) -> list[list[Part]]:
@@ -194,7 +231,7 @@ def build(context: ReportInput) -> dict[str, Any]:
     parts = totals(facts)
     run_tags = _tags(runs)
     ok_tags = _tags(runs[runs["status"] == "ok"])
-    verdicts = warmup.drop_duplicates(["session_id", "concurrency"], keep="last")["verdict"]
+    ends = warmup.drop_duplicates(["session_id", "concurrency"], keep="last")
     origins: dict[str, Origin] = {
         name: origin(name, context.sidecars[name], runs) for name in (*FRAMES, *FIGURES)
     }
@@ -214,10 +251,18 @@ def build(context: ReportInput) -> dict[str, Any]:
         "engines": _engines(frames["sessions"]),
         "tags": wording.tags_explained(run_tags),
         "readings": _readings(warmup),
-        "warmup_sentence": wording.warmup_counts(int((verdicts == "CONVERGED").sum()),
-                                                 int((verdicts == "UNWARMED").sum())),
+        "warmup_sentence": wording.warmup_counts(int((ends["verdict"] == "CONVERGED").sum()),
+                                                 int((ends["verdict"] == "UNWARMED").sum()), ends["gate"].dropna()),
+        "has_memory": bool(frames["sessions"][["weights_gib", "capture_s"]].notna().any().any()),
         "has_gpu": bool(telemetry[list(_GPU)].notna().any().any()),
         "no_gpu": wording.no_gpu(NO_GPU),
+        "naive": wording.NAIVE,
+        "gpu_activity": wording.GPU_ACTIVITY,
+        "gpu_energy": wording.GPU_ENERGY,
+        "sampling_cost": wording.SAMPLING_COST,
+        "of_client": wording.CLIENT,
+        "of_scheduler": wording.SCHEDULER,
+        "of_reconciliation": wording.RECONCILIATION,
         "no_failures": wording.no_failures(),
         "root_causes": _root_causes(frames["sessions"]),
         "environments": _environments(frames["sessions"]),

@@ -52,9 +52,15 @@ PERCENT = {
     "fill": Percent(1),
     "run_share": Percent(1),
     "coverage": Percent(1),
+    "gpu_coverage": Percent(1),
+    "gpu_power_share": Percent(1),
+    "gpu_sm_clock_share": Percent(1),
+    "gpu_throttled_share": Percent(1),
     "sampler_cpu_share": Percent(2),
     "kv_cache_usage_max": Percent(1),
     "prefix_hit_rate": Percent(2),
+    "outside_share": Percent(1),
+    "difference": Percent(3),
 }
 TIMES = {"t_start_s", "t_end_s", "t_launch_s", "t_send_s", "t_first_s", "t_last_s", "window_start_s", "window_end_s"}
 TRIMMED = {"waves", "tokens_per_chunk"}

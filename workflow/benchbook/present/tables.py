@@ -17,12 +17,12 @@ from benchbook.schema import TABLES
 Row = Mapping[Hashable, Any]
 
 TONES = {
-    "ok": "good", "complete": "good", "pass": "good", "CONVERGED": "good",
-    "incomplete": "warn", "set-aside": "warn", "warn": "warn", "UNWARMED": "warn",
-    "failed": "bad", "missing": "bad", "refused": "bad",
+    "ok": "good", "complete": "good", "pass": "good", "CONVERGED": "good", "agrees": "good", "passed": "good",
+    "incomplete": "warn", "set-aside": "warn", "warn": "warn", "UNWARMED": "warn", "rerun passed": "warn",
+    "differs": "bad", "not compared": "", "failed": "bad", "missing": "bad", "refused": "bad",
 }
 SHORT = 14
-TONED = {"status", "little", "warmup_verdict", "verdict", "tags"}
+TONED = {"status", "little", "warmup_verdict", "verdict", "gate", "tags", "outcome"}
 CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine"}
 
 

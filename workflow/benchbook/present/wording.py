@@ -15,7 +15,8 @@ NO_CLAIM = (
 
 TAGS = {
     "INCOMPLETE": "Some requests failed or returned fewer tokens than asked for.",
-    "UNWARMED": "Warmup at this concurrency never met its rule, so start-up effects may be inside the run.",
+    "UNWARMED": "Warmup at this concurrency never met its rule, or the server did not stay warm over the runs, so "
+                "start-up effects may be inside the run.",
     "UNSTEADY": "The steady window is shorter than the threshold, so the run is mostly ramp and drain.",
     "STALLED": "Requests stood still for longer than a second.",
     "BIMODAL": "Times to first token fall into two separate groups; their mean describes neither.",
@@ -24,8 +25,47 @@ TAGS = {
     "CACHED": "Prompts hit the prefix cache, so part of the prefill was not done.",
     "REGIME": "The run crosses from one regime of the engine into another.",
     "TELEM": "The telemetry does not cover the run.",
+    "FRONTEND": "Requests were stuck before the engine, in the server’s front end.",
+    "MISMATCH": "Client, /metrics and server log count the run differently.",
+    "RETOKENIZED": "The client counted the output tokens itself, which may inflate them slightly.",
 }
 UNKNOWN_TAG = "Not described in this version."
+
+NAIVE = (
+    "Naive is what a script reads that samples from a client’s launch to its end: it takes in start-up, ramp, drain "
+    "and the idle time around the run, so it depends on how long those lasted; in the run is the mean over the steady "
+    "window alone, and that is the measurement."
+)
+GPU_ACTIVITY = (
+    "Utilisation is the share of time in which any kernel ran, however little of the GPU it used; SMs, tensor cores "
+    "and DRAM bandwidth say how much of it was. Throttled: a thermal, power-brake, power-cap or slowdown reason in "
+    "more than 1 % of the samples, a mean SM clock under 97 % of its maximum, or a mean power of 95 % of the limit or "
+    "more."
+)
+GPU_ENERGY = (
+    "Energy is the difference of the GPU’s own counter, not power times time; the power it comes to stands beside the "
+    "readings as a check. Per token counts output tokens."
+)
+CLIENT = (
+    "A client that is late reads its own lateness as the server’s latency. TTFT excess is the client’s mean TTFT less "
+    "the one that the server counted for the same requests: the way there and back, and what the client adds. "
+    "Against a server of known timing, vllm bench serve adds about 2 ms at one request in flight and 25 ms at 64 with "
+    "a burst of sends; its TPOT holds to 1 %."
+)
+SCHEDULER = (
+    "Outside are requests that the client has sent and that are neither running nor waiting in the engine: still with "
+    "the server’s front end, or on their way back. Engine steps are given only for one engine behind one API server; "
+    "otherwise each of them counts a step again."
+)
+RECONCILIATION = (
+    "The client’s sums beside the increase of the server’s counters over the run, and beside the tokens in the "
+    "server’s own log lines where those cover the run and nothing else. Requests that failed at the client are not in "
+    "its sums; the server may have served them."
+)
+SAMPLING_COST = (
+    "The sampler runs on the node that it measures: its share of one core over the session, and the time that one of "
+    "a hundred samples of CPU and processes, and of all GPUs, exceeds."
+)
 
 DEFINITIONS = (
     ("Throughput", "Output tokens of the requests that ended well, divided by the run's duration."),
@@ -33,7 +73,9 @@ DEFINITIONS = (
     ("E2EL", "End-to-end latency: from sending a request to its last token."),
     ("TPOT", "Time per output token after the first: (E2EL − TTFT) / (n_out − 1), per request. Not the decode step: "
              "others’ prefill is inside it."),
-    ("ITL", "Inter-token latency: the time between two streamed chunks that carry tokens."),
+    ("ITL", "Inter-token latency: the time between two streamed chunks that carry tokens. With speculative decoding "
+            "a chunk is a step of several tokens. Withheld where chunks were merged or split on their way."),
+    ("Step", "The decode step: mean TPOT times the tokens that a step yields a sequence, from /metrics."),
     ("C", "Concurrency: the requests that the client keeps in flight."),
     ("Mean", "Over sessions, of each session’s mean over its runs. The session, one boot of the server, is the "
              "statistical unit: its runs share what the boot happened to bring."),
@@ -108,14 +150,20 @@ def no_failures() -> str:
     return "Nothing failed: every session booted, ran all its runs and was taken down."
 
 
-def warmup_counts(converged: int, unwarmed: int) -> str:
-    """How the warmups went; counts are of session and concurrency."""
+def warmup_counts(converged: int, unwarmed: int, gates: Iterable[str]) -> str:
+    """How the warmups went; counts are of session and concurrency, `gates` the outcomes of the gates judged."""
     if not converged and not unwarmed:
         return "No warmup was run."
-    if not unwarmed:
-        return "Every session met the warmup rule at every concurrency."
-    return ("The warmup rule was not met everywhere: the rows marked UNWARMED. Their runs were measured all the same "
-            "and carry the tag.")
+    told = ["Every session met the warmup rule at every concurrency." if not unwarmed else
+            "The warmup rule was not met everywhere: the rows marked UNWARMED. Their runs were measured all the same "
+            "and carry the tag."]
+    seen = set(gates)
+    if "rerun passed" in seen:
+        told.append("Where the gate says “rerun passed” the server had not stayed warm over the runs; they were "
+                    "measured once more, and only those count.")
+    if "failed" in seen:
+        told.append("Where the gate says “failed” it had not stayed warm, and the runs carry the tag UNWARMED.")
+    return " ".join(told)
 
 
 def relaxed(names: Iterable[str]) -> str:
