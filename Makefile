@@ -17,7 +17,7 @@ test: setup
 	$(BIN)/python -m pytest
 
 unit: setup
-	$(BIN)/python -m pytest -m "not engine and not pipeline"
+	$(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz"
 
 check: setup
 	$(BIN)/snakefmt --check .

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import yaml
 from benchbook.prepare import model
 from project import ROOT
 from real_engine import ENGINE
+
+sys.path.insert(0, str(ROOT / "tests" / "session"))  # specs.py serves both
 
 
 @pytest.fixture(scope="session")

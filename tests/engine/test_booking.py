@@ -21,7 +21,7 @@ def measured(tmp_path_factory, engine_python):
         model="tiny-llama", engine=ENGINE.name, server={"args": SERVER_ARGS, "env": SERVER_ENV},
         arms=[{"name": "wide"}, {"name": "narrow", "args": {"max-num-batched-tokens": 512}}],
         workload={"input_tokens": 32, "output_tokens": 32, "concurrency": [1, 4], "waves": 4, "repeats": 2},
-        warmup={"max_readings": 3, "tolerance": 0.1}, limits={},
+        warmup={"rule": "two-agree", "max_readings": 3, "two_agree": {"tolerance": 0.1}}, limits={},
     )  # fmt: skip
     (project.folder / ".engines").symlink_to(ENGINE.parent)
     done = project.run(timeout_s=900)
@@ -42,19 +42,35 @@ def test_every_run_is_whole(measured):
     assert (runs["little_delta"] <= 0.005).all()
 
 
+def test_the_client_notes_what_a_real_server_streams(measured):
+    assert set(table(measured, "runs")["tokens_from"]) == {"usage"}
+    for path in measured.folder.glob("results/small/raw/*/*/runs/*/bench.json"):
+        notes = json.loads(path.read_text())["benchbook"]
+        assert set(notes["usage_tokens"]) == {32} and all(notes["finished"]) and not any(notes["stream_errors"])
+        record = json.loads((path.parent / "record.json").read_text())
+        assert 0 < record["client"]["cpu_s"] < record["client"]["span_s"] + 1
+        assert record["client"]["loop_lag_mean_ms"] <= record["client"]["loop_lag_max_ms"]
+
+
 def test_the_form_and_the_numbers_are_the_commands_own(measured):
     for path in measured.folder.glob("results/small/raw/*/*/runs/*/bench.json"):
         result = json.loads(path.read_text())
         runs = table(measured, "runs").set_index("run_id")
         row = runs.loc[f"{path.parts[-4]}/{path.parts[-2]}"]
         assert row["throughput_tok_s"] == pytest.approx(result["output_throughput"])
-        for name in ("ttft", "tpot", "itl", "e2el"):
+        for name in ("ttft", "tpot", "e2el"):
             assert row[f"{name}_mean_ms"] == pytest.approx(result[f"mean_{name}_ms"])
+        if row["tokens_per_chunk"] <= 1.02:
+            assert row["itl_mean_ms"] == pytest.approx(result["mean_itl_ms"])
+        else:
+            assert pd.isna(row["itl_mean_ms"])
 
 
 def test_no_prompt_was_in_the_prefix_cache_and_the_server_counted_what_the_client_did(measured):
-    telemetry = table(measured, "telemetry")
-    assert (telemetry["prefix_hit_rate"] < 0.01).all()
+    telemetry, counts = table(measured, "telemetry"), table(measured, "reconciliation")
+    assert (table(measured, "scheduler")["prefix_hit_rate"] < 0.01).all()
+    assert set(counts["outcome"]) == {"agrees"} and (counts["difference"] == 0).all()
+    assert (table(measured, "client")["ttft_excess_ms"] > 0).all()
     assert (telemetry["coverage"].dropna() > 0.9).all()
     assert telemetry["server_cpu_cores"].notna().any() and telemetry["gpu_util_pct"].isna().all()
 
