@@ -48,7 +48,7 @@ def _run(key: dict[str, Any], start: float, gap: float | None, level: float, gpu
         "tokens_per_chunk": 1.0, "tokens_per_step": 1.0, "step_ms": tpot, "tokens_from": "usage",
         "throughput_peak_tok_s": throughput * 1.04, "stalls": 0,
         "in_flight_mean": c * 0.996, "fill": 0.996, "little_delta": -0.004, "little": "pass",
-        "warmup_verdict": "CONVERGED", "replaced": False,
+        "warmup_verdict": "CONVERGED", "replaced": False, "spare": False,
     }
     return run, start + duration
 
@@ -100,7 +100,8 @@ def _observed(run: dict[str, Any]) -> dict[str, Rows]:
 
 def _broken(run: dict[str, Any], reason: str) -> dict[str, Any]:
     kept = ("run_id", "session_id", "slot", "arm", "concurrency", "repeat", "spec_hash", "expected_failure", "tags",
-            "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict", "replaced")
+            "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict", "replaced",
+            "spare")
     return {**{name: run[name] for name in kept}, "status": "failed", "reason": reason}
 
 

@@ -15,6 +15,7 @@ from benchbook.adopt import clock, log_place, recording, session
 from benchbook.config import spec
 from benchbook.config.load import load_booking
 from benchbook.derive import warmup
+from benchbook.derive.counters import Counted
 from benchbook.errors import StoreError
 
 ROOT = Path(__file__).parents[2]
@@ -133,10 +134,98 @@ def broken_json(folder, entry):
     (broken_json, "not JSON"), (lambda _, entry: entry.update(slot="s2"), "no session for s1"),
     (lambda _, entry: entry.pop("launched"), "launched"),
     (lambda _, entry: entry["runs"][0].update(repeat="first"), "recording.yaml"),
+    (lambda _, entry: entry.update(node="H200"), "are maps"), (lambda _, entry: entry.update(runs=[]), "no runs"),
+    (lambda _, entry: entry.update(utc_offset_h=120), "utc_offset_h"),
+    (lambda _, entry: entry.update(server_log="../../secret.log"), "lies outside"),
 ])  # fmt: skip
 def test_a_bad_recording_is_refused_in_a_sentence(tmp_path, change, told):
     with pytest.raises(StoreError, match=told):
         recording.read(copied(tmp_path, change), "s1")
+
+
+def results_of(recorded, change=None):
+    items = recorded.runs
+    return [item.result for item in items], [(change or (lambda lines: lines))(item.telemetry) for item in items]
+
+
+def test_a_test_prompt_before_the_run_does_not_shift_the_clock(recorded):
+    """The client may send its first prompt once before it begins; the server counts its tokens as well."""
+    item = recorded.runs[1]
+    truth = clock.align([item.result], [item.telemetry])
+    extra = item.result["output_lens"][0]
+    began_s = min(item.result["start_times"]) + truth.offset_s
+
+    def with_prompt(line):
+        late = line["src"] == "metrics" and line["t"] > began_s - 3
+        return line | ({"v": {name: value + extra * late * name.startswith(clock.GENERATED)
+                              for name, value in line["v"].items()}} if line["src"] == "metrics" else {})
+
+    moved = clock.align([item.result], [[with_prompt(line) for line in item.telemetry]])
+    assert moved.offset_s == pytest.approx(truth.offset_s, abs=0.02) and moved.error_s < 0.02
+
+
+def test_chunks_of_several_tokens_are_put_in_time(recorded):
+    item = recorded.runs[1]
+    truth = clock.align([item.result], [item.telemetry])
+    merged = [[sum(gaps[i : i + 3]) if i % 5 == 0 else gaps[i] for i in range(len(gaps)) if i % 5 not in (1, 2)]
+              for gaps in item.result["itls"]]  # fmt: skip
+    assert clock.align([item.result | {"itls": merged}], [item.telemetry]).offset_s == pytest.approx(
+        truth.offset_s, abs=0.2
+    )
+
+
+def test_telemetry_of_another_time_is_refused(recorded, tmp_path):
+    results, telemetry = results_of(recorded)
+    assert clock.align(results, telemetry[::-1]).error_s > 1
+    ahead = copied(tmp_path, lambda _, entry: entry.update(utc_offset_h=1))
+    with pytest.raises(StoreError, match="Check utc_offset_h"):
+        session.adopt(recording.read(ahead, "s1"), specification(), tmp_path / "store")
+    assert not [path for path in (tmp_path / "store").glob("*") if not path.name.startswith(".")]
+
+
+def test_results_of_two_clocks_are_refused(recorded):
+    results, telemetry = results_of(recorded)
+    results[0] = results[0] | {"start_times": [start + 100 for start in results[0]["start_times"]]}
+    with pytest.raises(StoreError, match="one clock"):
+        clock.align(results, telemetry)
+
+
+def test_traffic_that_the_recording_leaves_out_is_not_counted_as_a_runs_own(recorded, tmp_path):
+    def some(_, entry):
+        entry["runs"] = [entry["runs"][1], entry["runs"][3]]
+
+    folder = copied(tmp_path, some)
+    raw = rawdata.sessions(session.adopt(recording.read(folder, "s1"), specification(), tmp_path / "store"),
+                           tmp_path / "store")[0]  # fmt: skip
+    for record in raw.runs:
+        scrapes = raw.scrapes(record)
+        if scrapes is not None:
+            counted = Counted(*scrapes).difference(clock.GENERATED)
+            assert counted == sum(raw.result(record)["output_lens"])
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (lambda spec: spec["server"]["args"].update({"max-num-seqs": 64}), "max-num-seqs 512, the booking 64"),
+    (lambda spec: spec["plan"][1].update(num_prompts=16), "32 prompts, the booking plans 16"),
+    (lambda spec: spec["workload"].update(input_tokens=128), "prompts of 256 tokens"),
+    (lambda spec: spec["node"].update(gpus=8), "on 1 GPUs, node h200 has 8"),
+])  # fmt: skip
+def test_a_recording_of_another_booking_is_refused(recorded, tmp_path, change, told):
+    value = specification()
+    change(value)
+    with pytest.raises(StoreError, match=told):
+        session.adopt(recorded, value, tmp_path / "store")
+
+
+@pytest.mark.parametrize("edit", [
+    lambda entry: entry.update(launched="2026-11-30T14:56:12Z"), lambda entry: entry["node"].update(cores=17),
+    lambda entry: entry["readings"][0].update(output_tokens=65),
+])  # fmt: skip
+def test_an_edited_manifest_never_counts_twice(recorded, tmp_path, edit):
+    session.adopt(recorded, specification(), tmp_path / "store")
+    folder = copied(tmp_path, lambda _, entry: edit(entry))
+    with pytest.raises(StoreError, match="before a change"):
+        session.adopt(recording.read(folder, "s1"), specification(), tmp_path / "store")
 
 
 def test_a_run_that_is_not_planned_is_refused(recorded, tmp_path):
@@ -150,5 +239,5 @@ def test_another_content_never_replaces_what_was_adopted(recorded, tmp_path):
     value = specification()
     session.adopt(recorded, value, tmp_path / "store")
     folder = copied(tmp_path, lambda _, entry: entry["readings"].pop())
-    with pytest.raises(StoreError, match="earlier adoption"):
+    with pytest.raises(StoreError, match="before a change"):
         session.adopt(recording.read(folder, "s1"), value, tmp_path / "store")

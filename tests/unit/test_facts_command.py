@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import sys
@@ -125,3 +126,23 @@ def test_numbers_beyond_measure():
     assert found["kv_tokens"] is None and found["capture"] is None and found["load"] is None
     block = "============ Serving Benchmark Result ============\nSuccessful requests:   " + digits
     assert facts.read(block)["ok"] is None
+
+
+def test_of_several_boots_in_one_file_the_last_is_told(tmp_path, capsys):
+    healthy, failed = ((LOGS / f"own-vllm-0.32-cpu-{name}.log").read_text(encoding="utf-8")
+                       for name in ("ok-api2", "fail-no-kv-memory"))  # fmt: skip
+    path = tmp_path / "server.log"
+    path.write_text(healthy + failed)
+    code, out, _ = run(capsys, path, "--json")
+    assert code == 1 and json.loads(out)["boots"] == 2 and json.loads(out)["kv_tokens"] is None
+    path.write_text(failed + healthy)
+    code, out, _ = run(capsys, path)
+    assert code == 0 and "2 boots" in out
+
+
+def test_a_gzipped_log_is_read(tmp_path, capsys):
+    path = tmp_path / "server.log.gz"
+    path.write_bytes(gzip.compress((LOGS / "own-vllm-0.32-cpu-ok-dp2.log").read_bytes()))
+    assert run(capsys, path)[0] == 0
+    path.write_bytes(path.read_bytes()[:200])
+    assert run(capsys, path)[0] == 2

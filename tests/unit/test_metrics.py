@@ -43,7 +43,8 @@ def row_of(run, result, verdict="CONVERGED", late_work=0):
 def counters_of(run, drafts=1000):
     """The counters that a server with the run's acceptance would have moved."""
     accepted = drafts * (run.truth["accept_len"] - 1)
-    after = {"vllm:generation_tokens_total": 9.0}
+    after = {'vllm:request_success_total{finished_reason="length"}': 9.0,
+             "vllm:time_to_first_token_seconds_count": 9.0}  # fmt: skip
     if run.cfg.spec_depth:
         after |= {"vllm:spec_decode_num_drafts_total": float(drafts),
                   "vllm:spec_decode_num_accepted_tokens_total": accepted}  # fmt: skip
@@ -150,6 +151,19 @@ def test_a_crash_is_incomplete_and_its_zeros_are_no_measurement():
     assert len(failed) == result["failed"] > 0
     assert failed[["ttft_ms", "e2el_ms", "tpot_ms", "output_tokens", "t_last_s"]].isna().all().all()
     assert row["tpot_mean_ms"] == pytest.approx(oracle.metrics(run)["tpot_ms"])
+
+
+def test_times_that_do_not_fit_the_run_give_no_window():
+    run, result = simulated("A_whole", num_prompts=256)
+    result["start_times"][128:] = [start + 3600 for start in result["start_times"][128:]]
+    _, row = row_of(run, result)
+    assert row["window_throughput_tok_s"] is None and row["little"] == little.REFUSED and "UNSTEADY" in row["tags"]
+
+
+def test_a_clock_that_starts_at_zero_is_a_clock():
+    _run, result = simulated(concurrency=2, num_prompts=8, lin=8, lout=16, ranks=1)
+    result["start_times"] = [start - CLOCK_S for start in result["start_times"]]
+    assert [request.start_s for request in bench_result.requests(result)] == result["start_times"]
 
 
 def test_percentiles_are_withheld_below_their_floors():

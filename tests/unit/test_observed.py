@@ -38,7 +38,7 @@ def run_row(**values):
         "duration_s": 4.0, "e2el_mean_ms": 1000.0, "completed": 16, "prompt_tokens": 128, "output_tokens": 1536,
         "status": "ok", "tags": "", "num_prompts": 16, "waves": 4.0, "whole_waves": True, "expected_failure": False,
         "spec_hash": "0" * 12, "window_throughput_tok_s": 380.0, "tokens_per_chunk": 1.0, "tokens_per_step": 1.0,
-        "window_s": 2.0, "replaced": False,
+        "window_s": 2.0, "replaced": False, "spare": False,
     } | values  # fmt: skip
 
 
@@ -202,6 +202,34 @@ def test_engines_are_added_and_an_open_end_is_not_whole():
            for t, rate, running in ((10.0, 0.0, 0), (20.0, 5.0, 2), (30.0, 7.0, 0), (40.0, 0.0, 0))]  # fmt: skip
     assert reconcile.log_tokens(log, 15.0, 28.0, []) == pytest.approx(240.0)
     assert reconcile.log_tokens(log[:2], 15.0, 28.0, []) is None
+
+
+def test_a_counter_of_one_engine_that_starts_anew_is_not_hidden_by_another():
+    before = {'n_total{engine="0"}': 1000.0, 'n_total{engine="1"}': 1000.0}
+    assert Counted(before, {'n_total{engine="0"}': 10.0, 'n_total{engine="1"}': 5000.0}).difference("n_total") is None
+    assert Counted(before, {'n_total{engine="1"}': 5000.0}).difference("n_total") is None
+    assert Counted(before, {'n_total{engine="0"}': 1010.0, 'n_total{engine="1"}': 1000.0}).difference("n_total") == 10
+
+
+def test_tokens_a_step_are_not_claimed_from_part_of_a_page():
+    drafts, accepted = "vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_accepted_tokens_total"
+    part = {"vllm:generation_tokens_total": 5.0}
+    assert Counted(part, part).tokens_per_step is None
+    assert Counted({drafts: 10.0, accepted: 7.0}, {drafts: 20.0, accepted: 17.0}).tokens_per_step == 2.0
+    assert Counted({drafts: 1000.0, accepted: 700.0}, {drafts: 10.0, accepted: 7.0}).tokens_per_step is None
+    assert counted().tokens_per_step == 1.0, "a whole page that counts no drafts"
+
+
+def test_reports_a_minute_apart_are_summed_over_their_minute():
+    log = [StatLine(t, "000", rate, 0, 0) for t, rate in ((60.0, 0.0), (120.0, 50.0), (180.0, 50.0), (240.0, 0.0))]
+    assert reconcile.log_tokens(log, 65.0, 175.0, []) == pytest.approx(6000)
+    assert reconcile.log_tokens(log[1:2], 65.0, 110.0, []) is None
+
+
+def test_a_failed_request_leaves_the_gauges():
+    watched = scheduler.scrapes(lines([4] * 7) * 2)
+    row = scheduler.row(run_row(t_start_s=100.0, t_end_s=104.0), closed_loop(failed=1), watched, None, True, 0.1)
+    assert row["running_mean"] == 4 and row["scrapes"] == 7 and row["outside_mean"] is None and row["frontend"] is None
 
 
 def test_tags_come_from_what_was_watched():

@@ -287,3 +287,10 @@ def test_a_reading_from_its_record():
     assert warmup.reading(record, line) == Reading(5.0, 2.0, stalled=True, late_work=True)
     assert warmup.reading(record | {"stalls": None}, None) == Reading(5.0, 2.0)
     assert not warmup.reading(record | {"status": "incomplete"}, "").counts
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.0, -1.0])
+def test_what_is_no_number_agrees_with_nothing(bad):
+    assert not W.judge(series([10.0] * 5 + [bad])).accepted
+    assert not W.judge(series(FLAT, [1000.0] * 5 + [bad])).accepted
+    assert not TWO.judge(series([10.0, 10.0], [1000.0, bad])).accepted

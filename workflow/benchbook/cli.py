@@ -25,6 +25,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BenchbookError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        sys.stderr.close()
+        sys.exit(0)
     except OSError as error:
-        print(f"benchbook: {error}. Name a path that can be read and written.", file=sys.stderr)
+        where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"benchbook: {where}. Name a path that can be read and written.", file=sys.stderr)
         sys.exit(2)

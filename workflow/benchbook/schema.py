@@ -28,8 +28,9 @@ class Column:
 
 FAILED = "the run delivered nothing to compute it from"
 CLOSED_LOOP = "no request rate was set, so the schedule has no times of its own"
-NOT_SCRAPED = "no scrape of /metrics around the run, or the server does not count it"
+NOT_SCRAPED = "no scrape of /metrics around the run, or none that holds this counter"
 NOTHING_NOTED = "the client notes nothing of itself"
+NOT_IN_FLIGHT = "no scrape of /metrics during the run, or a request failed, so that those in flight are not known"
 NOT_WATCHED = "no scrape of /metrics during the run"
 NO_GPU = "the node has no GPU that NVML can read"
 THIN = "no sample in the window, or they cover too little of it"
@@ -40,6 +41,7 @@ SHORT = f"{NO_GPU_IN_RUN}, or the window holds fewer than three blocks"
 
 NO_ITL = "chunks were merged or split, so a time between them is none between steps; or the run failed"
 FEW = "fewer than 64 requests after the first wave"
+ONE_GROUP = f"TTFT is one group, or {FEW}"
 
 _RUN_KEY = {
     "run_id": Column("string", "", "session id / run name, e.g. 20260911-230548/baseline_c64_r2"),
@@ -117,8 +119,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "throughput_peak_tok_s": Column("Float64", "tok/s", "tokens in the fullest second, every token counted",
                                         "the run failed or is shorter than a second"),
         "stalls": Column("Int64", "requests", "requests that stood still (method.md 8)", FAILED),
-        "ttft_slow_share": Column("Float64", "", "share of the slower of two groups of TTFT", FEW),
-        "ttft_mode_ratio": Column("Float64", "", "slower over faster group of TTFT", FEW),
+        "ttft_slow_share": Column("Float64", "", "share of the slower of two groups of TTFT", ONE_GROUP),
+        "ttft_mode_ratio": Column("Float64", "", "slower over faster group of TTFT", ONE_GROUP),
         "ttft_bimodal": Column("boolean", "", "rule G of method.md 8 calls them two", FEW),
         "in_flight_mean": Column("Float64", "requests", "sum of E2EL / duration", FAILED),
         "fill": Column("Float64", "", "in_flight_mean / concurrency (eta of method.md 5)", FAILED),
@@ -127,7 +129,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "late_work": Column("Int64", "lines", "log lines of compiling, tuning or capturing during the run",
                             "which lines are its own is not recorded"),
         "warmup_verdict": Column("string", "", "CONVERGED | UNWARMED: this concurrency's warmup, and the gate over its "
-                                 "runs", "no warmup was run"),
+                                 "runs", "no warmup was run at this concurrency"),
+        "spare": Column("boolean", "", "measured once more because the gate over the first runs failed"),
         "replaced": Column("boolean", "", "measured once more since the server had not stayed warm; not in the sweep"),
     },
     "sessions": {
@@ -141,7 +144,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "reboot_of": Column("string", "", "session whose server died and left this one's runs", "not a second boot"),
         "t_launch_s": Column("Float64", "s", "Unix time of the server's launch"),
         "boot_s": Column("Float64", "s", "launch to ready", "the server never got ready"),
-        "client_start_s": Column("Float64", "s", "start-up of the load client", "it was not started"),
+        "client_start_s": Column("Float64", "s", "start-up of the load client", "not recorded, or it was not started"),
         "warmup_s": Column("Float64", "s", "time inside warmup readings", "none was run"),
         "runs_s": Column("Float64", "s", "time inside measured runs", "none was run"),
         "teardown_s": Column("Float64", "s", "stop request to last process gone", "not recorded"),
@@ -274,7 +277,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "ttft_client_mean_ms": Column("Float64", "ms", "mean TTFT at the client", FAILED),
         "ttft_server_mean_ms": Column("Float64", "ms", "mean TTFT at the server, /metrics", NOT_SCRAPED),
         "ttft_excess_ms": Column("Float64", "ms", "client minus server: network, and the client itself", NOT_SCRAPED),
-        "saturated": Column("string", "", "why the client is held to be a bottleneck", "it is not"),
+        "saturated": Column("string", "", "why the client is held to be a bottleneck",
+                            "no sign of it among what is known"),
     },
     "scheduler": {
         **_RUN_KEY,
@@ -283,11 +287,11 @@ TABLES: dict[str, dict[str, Column]] = {
         "waiting_mean": Column("Float64", "requests", "waiting in the engine", NOT_WATCHED),
         "waiting_max": Column("Float64", "requests", "waiting in the engine, largest", NOT_WATCHED),
         "outside_mean": Column("Float64", "requests", "sent by the client, neither running nor waiting in the engine",
-                               NOT_WATCHED),
-        "outside_share": Column("Float64", "", "the same over the requests in flight", NOT_WATCHED),
+                               NOT_IN_FLIGHT),
+        "outside_share": Column("Float64", "", "the same over the requests in flight", NOT_IN_FLIGHT),
         "engine_arrival_rate_req_s": Column("Float64", "req/s", "requests that entered the engine a second, while some "
                                             "were outside", "none was stuck, or no scrape during the run"),
-        "frontend": Column("boolean", "", "requests were stuck before the engine", NOT_WATCHED),
+        "frontend": Column("boolean", "", "requests were stuck before the engine", NOT_IN_FLIGHT),
         "kv_cache_usage_max": Column("Float64", "", "KV cache usage, largest", NOT_WATCHED),
         "preemptions": Column("Int64", "", "preemptions during the run", NOT_SCRAPED),
         "prefix_hit_rate": Column("Float64", "", "prefix cache hits / queried tokens during the run", NOT_SCRAPED),

@@ -35,41 +35,61 @@ def align(
     """The offset of the clock that all `results` share; `telemetry`: the lines that were taken around each of them.
 
     With scrapes, the offset at which the tokens that the client had got by each scrape match the server's counter
-    best, least squares over all of them; `error_s` is the typical misfit over the rate of tokens. Without, what the
-    dates leave open. Raises StoreError when a result has neither date nor start times.
+    best, least squares over all of them; `error_s` is the worst result's misfit (root mean square) over its rate of
+    tokens. Without, what the dates leave open. Raises StoreError when a result has neither date nor start times, or
+    when they are of several clocks.
     """
     low_s, high_s = _by_dates(results, utc_offset_h)
+    if low_s > high_s:
+        raise StoreError(
+            "the results' dates and start_times do not belong to one clock: they are of several clients or machines. "
+            "Adopt those of one boot of one machine together."
+        )
     pairs = zip(results, telemetry, strict=True)
-    counted = [item for item in (_counted(result, lines) for result, lines in pairs) if item is not None]
+    counted = [ways for ways in (_counted(result, lines) for result, lines in pairs) if ways]
     if not counted:
         return Alignment((low_s + high_s) / 2, (high_s - low_s) / 2, "dates")
     for step_s in (COARSE_S, FINE_S):
         candidates = np.arange(low_s, high_s + step_s, step_s)
-        misfits = np.array([sum(float((item.misfit(at) ** 2).sum()) for item in counted) for at in candidates])
-        best = float(candidates[int(misfits.argmin())])
+        totals = [sum(min(_square(way, float(at)) for way in ways) for ways in counted) for at in candidates]
+        best = float(candidates[int(np.argmin(totals))])
         low_s, high_s = best - COARSE_S, best + COARSE_S
-    errors = np.concatenate([np.abs(item.misfit(best)) / item.rate for item in counted])
-    return Alignment(best, float(np.median(errors)) + FINE_S, "counters")
+    chosen = [min(ways, key=lambda way: _square(way, best)) for ways in counted]
+    errors = [float(np.sqrt((way.misfit(best) ** 2).mean())) / way.rate for way in chosen]
+    return Alignment(best, max(errors) + FINE_S, "counters")
+
+
+def _square(way: _Counted, offset_s: float) -> float:
+    return float((way.misfit(offset_s) ** 2).sum())
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """Token times of one result (client's clock), and scrapes during it: Unix times, tokens counted since the first."""
+    """Token times of one result (client's clock), and scrapes around it: Unix times, tokens counted since the first.
+
+    `before`: tokens that were counted before the run's own, none or those of one request: the client may send its first
+    prompt once as a test.
+    """
 
     tokens: np.ndarray
     times: np.ndarray
     counts: np.ndarray
+    before: int
 
     @property
     def rate(self) -> float:
         return float(len(self.tokens) / max(self.tokens[-1] - self.tokens[0], 1e-9))
 
     def misfit(self, offset_s: float) -> np.ndarray:
-        difference: np.ndarray = self.counts - np.searchsorted(self.tokens, self.times - offset_s)
-        return difference
+        """Tokens counted too many or too few at each scrape; until the first token of the run, what is beyond the
+        test prompt's."""
+        got = np.searchsorted(self.tokens, self.times - offset_s)
+        difference: np.ndarray = self.counts - self.before - got
+        return np.where(got > 0, difference, np.maximum(difference, 0))
 
 
-def _counted(result: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> _Counted | None:
+def _counted(result: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> list[_Counted]:
+    """The ways in which the scrapes around a result may count it: with and without a test prompt before it."""
     scraped = [
         (line["t"], sum(value for name, value in line["v"].items() if name.partition("{")[0] == GENERATED))
         for line in lines
@@ -77,17 +97,19 @@ def _counted(result: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> _
     ]
     tokens = np.sort(np.concatenate([_token_times(result, index) for index in range(len(result["start_times"]))]))
     if len(scraped) < 4 or len(tokens) < 2:
-        return None
-    times, counts = np.array(scraped, float).T
-    return _Counted(tokens, times, counts - counts[0])
+        return []
+    times, counts = np.array(sorted(scraped), float).T
+    return [_Counted(tokens, times, counts - counts[0], before) for before in (0, int(result["output_lens"][0]))]
 
 
 def _token_times(result: Mapping[str, Any], index: int) -> np.ndarray:
-    if not result["output_lens"][index]:
+    """When each token of a request came (client's clock), spread over its chunks as evenly as they go."""
+    tokens = int(result["output_lens"][index])
+    if not tokens:
         return np.array([])
     first = result["start_times"][index] + result["ttfts"][index]
     chunks = first + np.concatenate([[0.0], np.cumsum(result["itls"][index])])
-    times: np.ndarray = np.repeat(chunks, max(1, round(result["output_lens"][index] / len(chunks))))
+    times: np.ndarray = chunks[np.minimum(np.arange(tokens) * len(chunks) // tokens, len(chunks) - 1)]
     return times
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +21,10 @@ def between(log: bytes, t_start_s: float, t_end_s: float, utc_offset_h: float) -
     for line in log.splitlines(keepends=True):
         found = _STAMP.search(line)
         if found:
-            stamp = datetime.strptime(f"{first.year}-{found[1].decode()}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+            stamp = _stamp(found[1].decode(), first)
+            if stamp is None:
+                place += len(line)
+                continue
             entered = first <= stamp <= last
             if entered and start == end:
                 start = place
@@ -29,3 +33,12 @@ def between(log: bytes, t_start_s: float, t_end_s: float, utc_offset_h: float) -
         if inside:
             end = place
     return start, end
+
+
+def _stamp(text: str, near: datetime) -> datetime | None:
+    """The moment of a stamp without a year, in the year that brings it nearest; None when there is no such day."""
+    moments = []
+    for year in (near.year - 1, near.year, near.year + 1):
+        with contextlib.suppress(ValueError):
+            moments.append(datetime.strptime(f"{year}-{text}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC))
+    return min(moments, key=lambda moment: abs(moment - near), default=None)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
+import os
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchbook.adopt import clock, log_place
+from benchbook.adopt import agreement, clock, log_place
 from benchbook.adopt.recording import Recorded, RecordedSession
+from benchbook.derive.reconcile import Busy, busy_stretches
 from benchbook.engines import facts
+from benchbook.engines.vllm_stats import INTERVAL_S, stat_lines
 from benchbook.errors import StoreError
 from benchbook.measure import bench_result, store
 from benchbook.measure.bench_run import Outcome
@@ -21,6 +24,8 @@ from benchbook.measure.store import SESSION_ID_FORMAT, Store
 
 GIB = 2**30
 SETTLED_S = 0.5
+NEAR_S = 5.0
+ERROR_MAX_S = 1.0
 
 
 def adopt(recorded: RecordedSession, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -30,33 +35,52 @@ def adopt(recorded: RecordedSession, spec: Mapping[str, Any], folder: Path) -> d
     has a run that is not planned, or when the folder holds an adoption of other content.
     """
     raw = Store(folder)
-    session = folder / time.strftime(SESSION_ID_FORMAT, time.gmtime(recorded.launched_s))
-    digest = _digest(recorded)
-    if (session / "session.json").exists():
-        if store.read_json(session / "session.json").get("recording_sha256") != digest:
-            raise StoreError(f"{session} holds an earlier adoption of another content; move it away, then try again.")
+    for earlier in raw.session_folders():
+        if store.read_json(earlier / "session.json").get("recording_sha256") != recorded.sha256:
+            raise StoreError(
+                f"{earlier} was adopted from the recording as it was before a change; move that folder out of results "
+                "(it can be made again from the recording as it was), then try again."
+            )
         return raw.manifest(spec)
+    agreement.check(recorded, spec)
+    named = _named(recorded, spec)
     everything = [*recorded.readings, *recorded.runs]
     lines = [item.telemetry for item in everything]
     aligned = clock.align([item.result for item in everything], lines, recorded.utc_offset_h)
-    session.mkdir(parents=True, exist_ok=True)
+    samples = _samples(lines)
+    if aligned.error_s > ERROR_MAX_S and samples:
+        raise StoreError(
+            f"the results' clock cannot be put onto the telemetry's: {aligned.error_s:.1f} s stay open (by "
+            f"{aligned.by}). Check utc_offset_h, and that each result names the telemetry of its own time, with "
+            "scrapes of /metrics in it; or leave telemetry out."
+        )
+    whole = folder / time.strftime(SESSION_ID_FORMAT, time.gmtime(recorded.launched_s))
+    session = folder / f".{whole.name}.part"
+    shutil.rmtree(session, ignore_errors=True)
+    session.mkdir(parents=True)
     store.write_json(session / "spec.json", spec)
     store.write_json(session / "environment.json", _environment(recorded.node))
     store.write_whole(session / "server.log", recorded.server_log)
-    samples = sorted((line for part in lines for line in part), key=lambda line: float(line["t"]))
     store.write_whole(session / "telemetry.jsonl", "".join(json.dumps(line) + "\n" for line in samples).encode())
     records = [
         _write(item, name, kind, session, spec, aligned.offset_s, samples, recorded)
-        for kind, name, item in _named(recorded, spec)
+        for kind, name, item in named
     ]  # fmt: skip
     store.write_whole(session / "events.jsonl", _events(recorded, records))
     store.write_json(session / "session.json", {
-        "session": session.name, "status": "complete", "reason": None, "failure": None, "reboot_of": None,
+        "session": whole.name, "status": "complete", "reason": None, "failure": None, "reboot_of": None,
         "planned": [run["name"] for block in spec["plan"] for run in block["runs"]],
         "t_launch_s": recorded.launched_s, "t_end_s": max(record["t_end_s"] for record in records),
-        "recording_sha256": digest, "clock": asdict(aligned),
+        "recording_sha256": recorded.sha256, "clock": asdict(aligned),
     })  # fmt: skip
+    os.rename(session, whole)
     return raw.manifest(spec)
+
+
+def _samples(lines: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """All telemetry in the order of time, each line once: results may name the same file."""
+    once = {json.dumps(line, sort_keys=True): line for part in lines for line in part}
+    return sorted(once.values(), key=lambda line: float(line["t"]))
 
 
 def _named(recorded: RecordedSession, spec: Mapping[str, Any]) -> list[tuple[str, str, Recorded]]:
@@ -76,6 +100,10 @@ def _named(recorded: RecordedSession, spec: Mapping[str, Any]) -> list[tuple[str
                 "correct workload.concurrency and repeats in the booking file, or leave the result out."
             )
         named.append(("runs", planned[place], item))
+    names = [name for _, name, _ in named]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise StoreError(f"the recording lists {', '.join(sorted(twice))} twice; give each its own repeat.")
     return named
 
 
@@ -88,7 +116,7 @@ def _write(
     asked = item.output_tokens or spec["workload"]["output_tokens"]
     judged = bench_result.judge(result, result["num_prompts"], asked)
     summary = bench_result.summarise(result)
-    m_start_s = min(start for start in result["start_times"] if start)
+    m_start_s = min(result["start_times"])
     t_start_s = m_start_s + offset_s
     t_end_s = t_start_s + result["duration"]
     log_start, log_end = log_place.between(recorded.server_log, t_start_s, t_end_s, recorded.utc_offset_h)
@@ -100,7 +128,8 @@ def _write(
         stalls=bench_result.stalls(bench_result.requests(result)), log_start=log_start, log_end=log_end,
     )  # fmt: skip
     store.write_json(folder / "bench.json", result)
-    for when, scrape in zip(("before", "after"), _around(samples, outcome), strict=True):
+    busy = busy_stretches(stat_lines(recorded.server_log.decode("utf-8", "replace"), recorded.launched_s))
+    for when, scrape in zip(("before", "after"), _around(samples, outcome, busy), strict=True):
         if scrape is not None:
             page = "".join(f"{family} {value}\n" for family, value in scrape.items())
             store.write_whole(folder / f"metrics_{when}.prom.gz", gzip.compress(page.encode(), mtime=0))
@@ -111,20 +140,37 @@ def _write(
 
 
 def _around(
-    lines: Sequence[Mapping[str, Any]], outcome: Outcome
+    lines: Sequence[Mapping[str, Any]], outcome: Outcome, busy: Sequence[Busy]
 ) -> tuple[Mapping[str, float] | None, Mapping[str, float] | None]:
     """The last scrape before a benchmark and one after it: the first that is settled, or else the last there is.
 
-    Scrapes of the whole session, because telemetry often stops with the client, before the last counters are in.
+    Scrapes of the whole session, because telemetry often stops with the client, before the last counters are in. One
+    that is farther off than NEAR_S stands for the run's own only where the server's log shows it idle in between: a
+    recording may leave out what else was measured.
     """
     scrapes = [line for line in lines if line.get("src") == "metrics"]
-    before = [line["v"] for line in scrapes if line["t"] < outcome.t_start_s]
+    before = [line for line in scrapes if line["t"] < outcome.t_start_s]
     after = [line for line in scrapes if line["t"] > outcome.t_end_s]
-    settled = [line["v"] for line in after if line["t"] > outcome.t_end_s + SETTLED_S]
-    return before[-1] if before else None, settled[0] if settled else after[-1]["v"] if after else None
+    settled = [line for line in after if line["t"] > outcome.t_end_s + SETTLED_S]
+    first, last = before[-1] if before else None, settled[0] if settled else after[-1] if after else None
+    return (
+        first["v"] if first and _idle(busy, first["t"], outcome.t_start_s, outcome) else None,
+        last["v"] if last and _idle(busy, outcome.t_end_s, last["t"], outcome) else None,
+    )
 
 
-def _environment(node: Mapping[str, Any]) -> dict[str, Any] | None:
+def _idle(busy: Sequence[Busy], start_s: float, end_s: float, outcome: Outcome) -> bool:
+    """Whether nothing else ran between a benchmark and a scrape of it, from `start_s` to `end_s`."""
+    if end_s - start_s <= NEAR_S:
+        return True
+    others = [item for item in busy if item.start_s >= outcome.t_end_s or item.end_s <= outcome.t_start_s]
+    own = [item for item in busy if item not in others]
+    within = all(outcome.t_start_s - INTERVAL_S - 1 <= item.start_s and item.end_s <= outcome.t_end_s + INTERVAL_S + 1
+                 for item in own)  # fmt: skip
+    return bool(own) and within and not any(item.start_s < end_s and start_s < item.end_s for item in others)
+
+
+def _environment(node: Mapping[str, Any]) -> dict[str, Any]:
     """environment.json: what the recording says of its node, null where it says nothing."""
     gpus = node.get("gpus") or []
     return {
@@ -167,10 +213,3 @@ def _events(recorded: RecordedSession, records: Sequence[Mapping[str, Any]]) -> 
             "t_end_s": record["t_end_s"],
         })  # fmt: skip
     return "".join(json.dumps(event) + "\n" for event in events).encode()
-
-
-def _digest(recorded: RecordedSession) -> str:
-    digest = hashlib.sha256(recorded.server_log)
-    for item in [*recorded.readings, *recorded.runs]:
-        digest.update(json.dumps([item.result, item.telemetry, item.repeat], sort_keys=True).encode())
-    return digest.hexdigest()

@@ -145,6 +145,8 @@ def _steady(known: Figures, span: clock.Span | None) -> tuple[float, float] | No
 def _log(
     text: str, span: clock.Span, utc_offset_s: float, values: dict[str, Any], limits: Mapping[str, float]
 ) -> list[Finding]:
+    if not server_log.covers(text, span, utc_offset_s):
+        return []
     late = server_log.late_lines(text, span, utc_offset_s)
     logged = server_log.output_tokens(text, span, utc_offset_s)
     values["late_compile_lines"], values["log_output_tokens"] = len(late), logged

@@ -63,7 +63,7 @@ class Figures:
 def of(result: Result, thresholds: Mapping[str, float], counted: Counted | None) -> Figures:
     """Every metric that the result by itself gives. `counted`: what the server counted meanwhile, for tokens a step."""
     stated = result.stated
-    if counted is None or counted.tokens_per_step is None:
+    if stated["tokens_per_step"] is not None or counted is None:
         counted = _speculating(stated["tokens_per_step"])
     values: dict[str, Any] = dict.fromkeys(FROM_RESULT)
     for name in ("completed", "failed", "num_prompts", "max_concurrency"):

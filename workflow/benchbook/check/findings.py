@@ -9,7 +9,7 @@ from typing import Any
 
 from benchbook.check.figures import PRINTED_TO, Figures
 from benchbook.check.result import TEXT, Result
-from benchbook.derive import little, stalls, tags
+from benchbook.derive import little, stalls, tags, window
 
 WAVES_MIN = 4  # method.md 3
 STATED_MAX = 0.005  # a figure that the file states and the one computed from it agree within this
@@ -75,6 +75,11 @@ def _mismatch(result: Result, figures: Figures) -> list[Finding]:
         if abs(stated - computed) > STATED_MAX * max(abs(computed), abs(stated)) + _rounding(result, figures):
             found.append(Finding("MISMATCH", f"it states {name} {stated:.6g}, its own requests and totals give "
                                  f"{computed:.6g}"))  # fmt: skip
+    if figures.requests is not None and figures.values["duration_s"] and not window.times_hold(
+        figures.requests, figures.values["duration_s"]
+    ):
+        found.append(Finding("MISMATCH", "its requests lie further apart than the run lasted: a clock jumped, or two "
+                             "clients' lists were put together"))  # fmt: skip
     if figures.impossible:
         delta = figures.values["little_delta"]
         found.append(Finding("MISMATCH", f"its requests add up to {figures.values['in_flight_mean']:.4g} in flight, "

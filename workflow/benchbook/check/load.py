@@ -13,6 +13,7 @@ from typing import Any
 
 from benchbook.check import json_result, text_result
 from benchbook.check.result import Result, number
+from benchbook.engines import facts
 from benchbook.errors import TextError
 from benchbook.measure.telemetry import parse_metrics
 
@@ -80,6 +81,8 @@ def log(path: Path) -> str:
     text = _text(path)
     if not text.strip():
         raise TextError(f"{path} is empty; give the server's log.")
+    if (facts.read(text) or {}).get("kind") != "log":
+        raise TextError(f"{path} is no log of a vLLM or SGLang server; give the file that its output went to.")
     return text
 
 

@@ -10,6 +10,7 @@ from benchbook.derive import reconcile
 from benchbook.engines.late_work import late_work
 from benchbook.engines.vllm_stats import stat_lines
 
+LATEST_S = 30.0
 _TIME = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d")
 
 
@@ -24,6 +25,15 @@ def late_lines(text: str, span: Span, utc_offset_s: float) -> list[str]:
         if t_s is not None and span.start_s - span.error_s < t_s + 1 and t_s < span.end_s + span.error_s:
             found.append(message)
     return found
+
+
+def covers(text: str, span: Span, utc_offset_s: float) -> bool:
+    """Whether the log's time stamps reach around the run; a report follows a run within seconds."""
+    stamps = _TIME.findall(text)
+    ends = [_unix_s(stamp, span, utc_offset_s) for stamp in (stamps[0], stamps[-1])] if stamps else []
+    if len(ends) < 2 or ends[0] is None or ends[1] is None:
+        return False
+    return ends[0] <= span.start_s + span.error_s and span.end_s - span.error_s <= ends[1] + LATEST_S
 
 
 def output_tokens(text: str, span: Span, utc_offset_s: float) -> float | None:

@@ -64,7 +64,10 @@ def _listed(result: Result, figures: Figures, given: Given) -> Iterator[tuple[st
                                       "--metrics-before and --metrics-after")  # fmt: skip
     if given.metrics and values["prefix_hit_rate"] is None:
         yield "prefix-cache hits", "the scrapes of /metrics do not count them (prefix caching off, or another engine)"
-    elif not given.metrics:
+    if given.metrics and values["server_output_tokens"] is None:
+        yield "requests and tokens against the server's count", (
+            "the scrapes do not hold its counters, or these went down: before and after swapped, or another server")
+    if not given.metrics:
         yield "prefix-cache hits", (
             "the same --seed on one server repeats prompts (vllm#54227), and only /metrics tells: give "
             "--metrics-before and --metrics-after")  # fmt: skip
@@ -102,5 +105,8 @@ def _listed(result: Result, figures: Figures, given: Given) -> Iterator[tuple[st
         yield "server's log", "give --log FILE: late compilation, tokens by its own count"
     elif given.span is None:
         yield "server's log", "the run's place on the log's clock is not known: it needs a result with a date"
+    elif values["late_compile_lines"] is None:
+        yield "server's log", (
+            "its time stamps do not reach around the run: it is of another time, or --utc-offset is off")
     elif values["log_output_tokens"] is None:
         yield "output tokens by the log", "its throughput lines do not set this run apart"

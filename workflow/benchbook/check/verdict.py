@@ -58,7 +58,7 @@ def of_run(found: Sequence[Finding], figures: Figures) -> Verdict:
     if refusal is not None:
         return Verdict(REFUSED, f"Nothing may be claimed from this result: {refusal}.", "Nothing.", following, void)
     if names:
-        reason = f"{shown} is what the file says, and it is confounded by {', '.join(names)}: {found[0].what}"
+        reason = f"{shown} is the figure, and it is confounded by {', '.join(names)}: {found[0].what}"
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
         return Verdict(CONFOUNDED, f"{reason}{more}.",
                        f"{shown} with the {'tag' if len(names) == 1 else 'tags'} {', '.join(names)} beside it; no "

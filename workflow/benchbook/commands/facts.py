@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import json
 import sys
+import zlib
 from pathlib import Path
 
 from benchbook.commands.kind import Commands
@@ -24,9 +26,16 @@ def add(commands: Commands) -> None:
                          "other than 0 it makes a log that just stops a failure")  # fmt: skip
     command.add_argument("--oom-kills", type=int, metavar="N", help="rise of oom_kill in the control group's "
                          "memory.events meanwhile; names the host's out-of-memory killer as the cause")  # fmt: skip
-    command.add_argument("--last-line-age", type=float, metavar="S", help="seconds since the log's last line; kept "
+    command.add_argument("--last-line-age", type=_seconds, metavar="S", help="seconds since the log's last line; kept "
                          "with a failure")  # fmt: skip
     command.set_defaults(run=_run)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1e12:
+        raise argparse.ArgumentTypeError(f"{text} is no age in seconds")
+    return value
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -36,6 +45,11 @@ def _run(given: argparse.Namespace) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that is not UTF-8
     data = given.log.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TextError(f"{given.log} cannot be unpacked ({error}): restore it from a copy.") from error
     if not data.strip():
         raise TextError(f"{given.log} is empty: name the file that the server's output went to.")
     text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", errors="replace")

@@ -26,6 +26,11 @@ def _run(given: argparse.Namespace) -> int:
     from benchbook.measure.store import Store
 
     booking = load_booking(Path.cwd(), given.booking)
+    if booking.recorded:
+        raise ConfigError(
+            f"booking {booking.id} is a recording: nothing of it can be measured again. Correct {booking.recorded} or "
+            "the booking file."
+        )
     if booking.sealed:
         raise ConfigError(f"booking {booking.id} is sealed: nothing of it may be measured. Set sealed: false first.")
     results = Path("results") / booking.id

@@ -46,6 +46,7 @@ def report_facts(booking: Booking) -> dict[str, Any]:
             "repeats per session": workload.repeats,
             "load client": f"vllm bench serve of {booking.client_engine.name}, closed loop",
             "boots": _boots(booking),
+            "server": " ".join(_words(booking.server.args)) or "the engine's defaults",
         },
         "arms": [
             {"name": arm.name, "description": arm.description or "", "args": _told(arm.args, arm.env)}
@@ -62,6 +63,10 @@ def report_facts(booking: Booking) -> dict[str, Any]:
         "schedule": [[place.name, place.arm] for place in spec.slots(booking)],
         "price_usd_per_hour": node.price_usd_per_hour,
     }  # fmt: skip
+
+
+def _words(args: Mapping[str, Any]) -> list[str]:
+    return [f"--{name}" if value is True else f"--{name} {value}" for name, value in args.items()]
 
 
 def _boots(booking: Booking) -> str:

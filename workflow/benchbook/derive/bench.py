@@ -45,7 +45,7 @@ def tables(
                         session.session_id, spec, record, result["duration"] if result else None,
                         requests.table(listed), counted=Counted(*scrapes) if scrapes else None,
                         tokens_from=requests.tokens_from(result), late_work=_late_work(session, record),
-                        warmup_verdict=verdict, replaced=replaced,
+                        warmup_verdict=verdict, replaced=replaced, spare=warmup.is_spare(spec, record),
                         expected_failure=expected(expectations, spec["arm"], "run", "requests"),
                         busy_until_s=busy_until_s, thresholds=thresholds,
                     )

@@ -30,7 +30,7 @@ def row(
     comparable = counted is not None and len(good) > 0 and len(good) == len(requests)
     itl_server_ms = _ms(counted.mean("vllm:inter_token_latency_seconds")) if comparable and counted else None
     ttft_server_ms = _ms(counted.mean("vllm:time_to_first_token_seconds")) if comparable and counted else None
-    duration_s = run["duration_s"]
+    duration_s = (noted or {}).get("span_s") or run["duration_s"]
     cpu_s = (noted or {}).get("cpu_s")
     values: dict[str, Any] = {
         **{name: run[name] for name in KEY},

@@ -41,6 +41,8 @@ def coverage(times_s: Sequence[float] | np.ndarray, start_s: float, end_s: float
     period = period_s(times)
     if period is None or end_s <= start_s:
         return None
+    if not ((times >= start_s) & (times <= end_s)).any():
+        return 0.0
     ends = times[1:]
     starts = ends - np.minimum(np.diff(times), 2 * period)
     covered = float(np.clip(np.minimum(ends, end_s) - np.maximum(starts, start_s), 0, None).sum() / (end_s - start_s))

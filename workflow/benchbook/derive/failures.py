@@ -52,7 +52,8 @@ def unexpected(sessions: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, st
     """Id and reason of each failed session and run that the booking does not expect and that still stands.
 
     A failure is settled by a later success in the same place of the schedule that somebody asked for. The second boot
-    that a session makes by itself does not settle it: a server that dies is worth a look.
+    that a session makes by itself does not settle it: a server that dies is worth a look. Runs that were measured once
+    more because the gate failed are nobody's to ask for again, and neither are those that they replaced.
     """
     asked = sessions[sessions["reboot_of"].isna()]
     complete = asked[asked["status"] == "complete"]
@@ -62,9 +63,12 @@ def unexpected(sessions: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, st
         for session in failed.to_dict("records")
         if not ((complete["slot"] == session["slot"]) & (complete["session_id"] > session["session_id"])).any()
     ]
+    if runs.empty:
+        return standing
     named = runs.assign(name=runs["run_id"].str.partition("/")[2])
     ok = named[(named["status"] == "ok") & named["session_id"].isin(asked["session_id"])]
-    for run in named[(named["status"] != "ok") & ~named["expected_failure"]].to_dict("records"):
+    due = (named["status"] != "ok") & ~named["expected_failure"] & ~named["spare"] & ~named["replaced"]
+    for run in named[due].to_dict("records"):
         later = (ok["slot"] == run["slot"]) & (ok["name"] == run["name"]) & (ok["session_id"] > run["session_id"])
         if not later.any():
             standing.append((run["run_id"], run["reason"]))

@@ -13,7 +13,7 @@ import pandas as pd
 from benchbook import schema
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import KEY
-from benchbook.engines.vllm_stats import INTERVAL_S, StatLine
+from benchbook.engines.vllm_stats import StatLine
 
 AGREES, DIFFERS, NOT_COMPARED = "agrees", "differs", "not compared"
 SLACK_S = 1.0  # the log's times are whole seconds
@@ -67,13 +67,15 @@ def table(listed: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def busy_stretches(lines: Sequence[StatLine]) -> list[Busy]:
-    """Stretches of reports with tokens, engine by engine; a report covers the interval before it."""
+    """Stretches of reports with tokens, engine by engine; a report covers the interval before it, which is the shortest
+    step between two: an idle server leaves reports out."""
     found = []
     for engine in sorted({line.engine for line in lines}):
         mine = [line for line in lines if line.engine == engine]
-        steps = [later.t_s - earlier.t_s for earlier, later in pairwise(mine)]
-        regular = [step for step in steps if 0 < step <= 1.5 * INTERVAL_S]
-        period_s = median(regular) if regular else INTERVAL_S
+        steps = [later.t_s - earlier.t_s for earlier, later in pairwise(mine) if later.t_s > earlier.t_s]
+        if not steps:
+            continue  # one report alone does not say how long it covers
+        period_s = median(step for step in steps if step <= 1.1 * min(steps))
         stretch: list[StatLine] = []
         for index, line in enumerate(mine):
             if line.generation_tok_s > 0:

@@ -28,6 +28,7 @@ def row(
     tokens_from: str | None,
     late_work: int | None,
     warmup_verdict: str | None,
+    spare: bool = False,
     replaced: bool = False,
     expected_failure: bool,
     busy_until_s: float | None,
@@ -42,7 +43,8 @@ def row(
     """
     good = requests[requests["ok"]] if len(requests) else requests
     measured = duration_s is not None and duration_s > 0 and len(good) > 0
-    steady = window.steady(requests) if measured and requests["t_send_s"].notna().all() else None
+    holds = measured and duration_s is not None and window.times_hold(requests, duration_s)
+    steady = window.steady(requests) if holds and requests["t_send_s"].notna().all() else None
     law = (
         little.check(requests, float(duration_s), record["concurrency"], thresholds["little_pass"],
                      thresholds["little_warn"])
@@ -84,15 +86,16 @@ def row(
         "tokens_from": tokens_from,
         "throughput_peak_tok_s": window.peak_tok_s(requests) if measured else None,
         "stalls": int(stalls.stalled(requests).sum()) if measured else None,
-        "ttft_slow_share": modes.slow_share if modes else None,
-        "ttft_mode_ratio": modes.slow / modes.fast if modes else None,
+        "ttft_slow_share": modes.slow_share if modes and modes.bimodal else None,
+        "ttft_mode_ratio": modes.slow / modes.fast if modes and modes.bimodal else None,
         "ttft_bimodal": modes.bimodal if modes else None,
         "in_flight_mean": law.in_flight_mean if law else None,
         "fill": law.fill if law else None,
         "little_delta": law.delta if law else None,
-        "little": law.outcome if law else None,
+        "little": (law.outcome if holds else little.REFUSED) if law else None,
         "late_work": late_work,
         "warmup_verdict": warmup_verdict,
+        "spare": spare,
         "replaced": replaced,
     }
     values["tags"] = ",".join(tags.of_run(values, thresholds))
@@ -119,6 +122,7 @@ def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str,
         status="missing",
         reason=reason,
         expected_failure=expected_failure,
+        spare=False,
         tags="INCOMPLETE",
         replaced=False,
         num_prompts=block["num_prompts"],

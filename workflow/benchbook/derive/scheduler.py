@@ -37,7 +37,7 @@ def scrapes(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                 *(sum(values[name]) if values[name] else None for name in ("running", "waiting")),  # type: ignore[arg-type]
                 max(values["kv_usage"]) if values["kv_usage"] else None,
             ])  # fmt: skip
-    return pd.DataFrame(rows, columns=["t_s", *_GAUGES], dtype=float)
+    return pd.DataFrame(rows, columns=["t_s", *_GAUGES], dtype=float).drop_duplicates("t_s", ignore_index=True)
 
 
 def row(
@@ -51,7 +51,7 @@ def row(
     share of the requests in flight that may be outside the engine.
     """
     known = requests["t_send_s"].notna().all() and requests["t_last_s"].notna().all() and len(requests) > 0
-    during = _with_requests_in_flight(watched, requests) if known else watched.iloc[:0].assign(in_flight=[], outside=[])
+    during = _with_requests_in_flight(watched, requests) if known else _between_start_and_end(watched, run)
     outside = _mean(during["outside"])
     share = outside / float(during["in_flight"].mean()) if outside is not None else None
     stuck = _stuck(during, share, frontend_share)
@@ -102,6 +102,14 @@ def _with_requests_in_flight(watched: pd.DataFrame, requests: pd.DataFrame) -> p
     inside["in_flight"] = (np.searchsorted(sends, times) - np.searchsorted(ends, times)).astype(float)
     inside["outside"] = (inside["in_flight"] - inside["running"] - inside["waiting"]).clip(lower=0)
     return pd.DataFrame(inside)
+
+
+def _between_start_and_end(watched: pd.DataFrame, run: Mapping[Any, Any]) -> pd.DataFrame:
+    """Scrapes of a run in which some request's end is not known, so that neither is how many were in flight."""
+    if pd.isna(run["t_start_s"]) or pd.isna(run["t_end_s"]):
+        return watched.iloc[:0].assign(in_flight=[], outside=[])
+    inside = watched[(watched["t_s"] > run["t_start_s"]) & (watched["t_s"] < run["t_end_s"])]
+    return pd.DataFrame(inside).assign(in_flight=np.nan, outside=np.nan)
 
 
 def _crowded(during: pd.DataFrame, frontend_share: float) -> np.ndarray:

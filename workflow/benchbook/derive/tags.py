@@ -31,12 +31,8 @@ def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]
         tags.append("INCOMPLETE")
     if run["warmup_verdict"] != "CONVERGED" or run["late_work"]:
         tags.append("UNWARMED")
-    if run["window_s"] is not None:
-        asked_s = max(
-            thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * run["e2el_mean_ms"] / 1000
-        )
-        if run["window_s"] < asked_s or run["little"] == little.REFUSED:
-            tags.append("UNSTEADY")
+    if run["little"] == little.REFUSED or _short(run, thresholds):
+        tags.append("UNSTEADY")
     if run["stalls"]:
         tags.append("STALLED")
     if run["ttft_bimodal"]:
@@ -44,6 +40,15 @@ def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]
     if run["tokens_from"] == "retokenized":
         tags.append("RETOKENIZED")
     return tags
+
+
+def _short(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> bool:
+    if run["window_s"] is None:
+        return False
+    asked_s = max(
+        thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * run["e2el_mean_ms"] / 1000
+    )
+    return bool(run["window_s"] < asked_s)
 
 
 def with_observers(tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float]) -> pd.DataFrame:

@@ -18,7 +18,8 @@ GIB = 2**30
 
 def node_samples(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Per-core CPU samples: t_s, cpu_util_pct (mean over cores), cpu_util_max_core_pct (busiest core)."""
-    rows = [(line["t"], float(np.mean(line["per"])), max(line["per"])) for line in lines if line["src"] == "cpu"]
+    rows = [(line["t"], float(np.mean(line["per"])), max(line["per"]))
+            for line in lines if line["src"] == "cpu" and line["per"]]  # fmt: skip
     return pd.DataFrame(rows, columns=["t_s", "cpu_util_pct", "cpu_util_max_core_pct"], dtype=float)
 
 
@@ -40,6 +41,7 @@ def cores_used(samples: pd.DataFrame, role: str) -> pd.DataFrame:
     """
     mine = samples[samples["role"] == role].sort_values(["pid", "t_s"])
     spent = mine.groupby("pid")["cpu_s"].diff()
+    spent = spent.where(spent >= 0)  # the kernel gave the number to another process
     by_time = spent.groupby(mine["t_s"]).sum(min_count=1)
     step_s = by_time.index.to_series().diff()
     cores = (by_time / step_s).dropna()

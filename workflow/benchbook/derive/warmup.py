@@ -73,6 +73,11 @@ def of_run(readings: pd.DataFrame, spec: Mapping[str, Any], record: Mapping[str,
     return (rules.UNWARMED if gate == rules.FAILED or replaced else verdict), replaced
 
 
+def is_spare(spec: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Whether a run was measured once more because the gate over the first ones failed."""
+    return record["run"] in _spares(spec)
+
+
 def measured_again(session: RawSession) -> int:
     """How many runs the session measured once more because the gate failed."""
     return sum(record["run"] in _spares(session.spec) for record in session.runs)

@@ -36,6 +36,13 @@ def token_times_s(request: pd.Series) -> np.ndarray:
     return spread
 
 
+def times_hold(requests: pd.DataFrame, duration_s: float) -> bool:
+    """Whether a run's requests can have happened within its duration: a clock that jumped, or the lists of two clients
+    put together, leave sends and ends that lie further apart than the run is long."""
+    times = pd.concat([requests["t_send_s"], requests["t_last_s"]]).dropna()
+    return times.empty or bool(times.max() - times.min() <= 1.02 * duration_s + 0.5)
+
+
 def steady(requests: pd.DataFrame) -> Window | None:
     """Steady window of one run's ok requests, with the token throughput inside it (method.md 3).
 

@@ -27,6 +27,12 @@ _SGLANG = re.compile(
     r"|Capture (?:[a-z]+ )*graph|Decode batch|Prefill batch",
     re.IGNORECASE,
 )
+_BEGINS = re.compile(
+    r"█  version |vLLM API server version|non-default args: |server_args=|^vllm(?: \w+)?: error: "
+)
+_FAR = re.compile(
+    r"Model loading took|Load weight end|KV cache size: |Application startup complete|^Traceback |Error: "
+)
 _ERROR = re.compile(r"^(?:vllm: error|sglang: error|usage: vllm|usage: sglang|(?:\w+\.)*\w*(?:Error|Exception): )")
 _FIRST_ERROR = re.compile(r"^Error 0: .*", re.MULTILINE)
 
@@ -38,8 +44,9 @@ def read(
 
     Keys: `engine` (vllm or sglang), `kind` (log, bench or metrics), the facts of that kind by name (each key is there,
     None for what the text does not say), and `failure` (failures.Failure.as_json, None: nothing failed). A log also
-    has `boot_total_s`, `timeline` (phase, start_s, duration_s; None without time stamps) and `late_work` ([time,
-    message] of compiling, tuning or capturing after the server was ready).
+    has `boots` (how many the file holds; all else is of the last), `boot_total_s`, `timeline` (phase, start_s,
+    duration_s; None without time stamps) and `late_work` ([time, message] of compiling, tuning or capturing after the
+    server was ready).
 
     `exit_code`: of the server, where known: it makes a log that just stops a failure. `oom_kills`, `last_line_age_s`:
     see failures.with_evidence.
@@ -56,6 +63,8 @@ def read(
         }  # fmt: skip
     if engine is None:
         return None
+    boots = boots_of(log)
+    log = list(boots[-1])
     failure = find_failure(
         log, engine, failed=exit_code is not None and exit_code not in failures.ASKED_TO_END, exit_code=exit_code,
         oom_kills=oom_kills, last_line_age_s=last_line_age_s,
@@ -65,8 +74,24 @@ def read(
         "engine": engine, "kind": "log",
         **(vllm_log.facts(log) if engine == "vllm" else sglang_log.facts(log)),
         "failure": failure.as_json() if failure is not None else None,
-        "boot_total_s": boot.boot_total_s, "timeline": boot.phases or None, "late_work": _late(log),
+        "boots": len(boots), "boot_total_s": boot.boot_total_s, "timeline": boot.phases or None,
+        "late_work": _late(log),
     }  # fmt: skip
+
+
+def boots_of(log: Sequence[Record]) -> list[Sequence[Record]]:
+    """The records of each boot, where servers that were started one after the other wrote into one file.
+
+    A boot begins with the engine's banner or its arguments, once the one before has come as far as its model or an
+    error: within one boot several processes may print them.
+    """
+    begins, got_far = [0], False
+    for index, record in enumerate(log):
+        if got_far and _BEGINS.search(record.text):
+            begins.append(index)
+            got_far = False
+        got_far = got_far or bool(_FAR.search(record.text))
+    return [log[start:end] for start, end in zip(begins, [*begins[1:], len(log)], strict=True)]
 
 
 def find_failure(

@@ -34,6 +34,8 @@ def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
     elif found["kind"] == "metrics":
         yield from _metrics(found)
     else:
+        if found["boots"] > 1:
+            yield f"The file holds {found['boots']} boots; all this is of the last."
         yield from _rows(_vllm(found) if found["engine"] == "vllm" else _sglang(found))
         yield from _timeline(found)
         yield from _late(found["late_work"])

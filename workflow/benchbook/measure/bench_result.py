@@ -65,7 +65,7 @@ def requests(result: Mapping[str, Any]) -> list[Request]:
         result["errors"], scheduled or unknown, _notes(result, len(unknown)), strict=True,
     ):  # fmt: skip
         problem = _problem(error, n_out, note)
-        start_s = start or None
+        start_s = start if start or problem is None else None  # vLLM lists 0 for a request that was never sent
         if problem is not None:
             listed.append(Request(False, problem, start_s, None, None, (), None, None, queued))
             continue

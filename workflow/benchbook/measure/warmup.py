@@ -38,7 +38,8 @@ class Reading:
 
     @property
     def counts(self) -> bool:
-        return bool(self.ok and self.throughput_tok_s and self.tpot_mean_ms)
+        figures = (self.throughput_tok_s, self.tpot_mean_ms)
+        return self.ok and all(figure is not None and math.isfinite(figure) and figure > 0 for figure in figures)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) ->
     tpot = Col("tpot_mean_ms", span=("tpot_min_ms", "tpot_max_ms"))
     ttft = Col("ttft_mean_ms", span=("ttft_min_ms", "ttft_max_ms"))
     columns: list[str | Col] = ["arm", "concurrency", throughput, tpot, ttft]
-    if not short:
-        columns += ["itl_p50_ms", "e2el_mean_ms", "sessions", "runs", "runs_not_ok", "tags"]
+    columns += ["sessions", "runs", "tags"] if short else [
+        "itl_p50_ms", "e2el_mean_ms", "sessions", "runs", "runs_not_ok", "tags"]
     return table(frame, "sweep", caption, columns, name=name)
 
 
@@ -183,6 +183,12 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
     }
 
 
+def _without_warmup(runs: pd.DataFrame, warmup: pd.DataFrame) -> int:
+    """How many concurrencies of a session were measured without any reading there."""
+    places = [set(zip(frame["session_id"], frame["concurrency"], strict=True)) for frame in (runs, warmup)]
+    return len(places[0] - places[1])
+
+
 def _if_any(frame: pd.DataFrame, column: str) -> list[str]:
     """The column when any row has a value in it: a remark that no run needs is no column."""
     return [column] if frame[column].notna().any() else []
@@ -252,7 +258,8 @@ def build(context: ReportInput) -> dict[str, Any]:
         "tags": wording.tags_explained(run_tags),
         "readings": _readings(warmup),
         "warmup_sentence": wording.warmup_counts(int((ends["verdict"] == "CONVERGED").sum()),
-                                                 int((ends["verdict"] == "UNWARMED").sum()), ends["gate"].dropna()),
+                                                 int((ends["verdict"] == "UNWARMED").sum()), ends["gate"].dropna(),
+                                                 _without_warmup(runs, warmup)),
         "has_memory": bool(frames["sessions"][["weights_gib", "capture_s"]].notna().any().any()),
         "has_gpu": bool(telemetry[list(_GPU)].notna().any().any()),
         "no_gpu": wording.no_gpu(NO_GPU),

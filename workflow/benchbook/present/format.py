@@ -92,7 +92,10 @@ def quantity(value: float, unit: str) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     """`value` and its unit, for a sentence."""
-    shown = f"{value:,}".replace("-", MINUS) if isinstance(value, int) else number(float(value)).rstrip()
+    if isinstance(value, float) and 0 < abs(value) < 0.1:
+        shown = f"{value:g}".replace("-", MINUS)
+    else:
+        shown = f"{value:,}".replace("-", MINUS) if isinstance(value, int) else number(float(value)).rstrip()
     if isinstance(value, float) and "." in shown:
         shown = shown.rstrip("0").rstrip(".")
     return f"{shown}\u00a0{unit}" if unit else shown

@@ -117,7 +117,7 @@ def _cell(table: str, row: Row, column: Col) -> Cell:
     layout = "range" if column.span else "of" if column.of else ""
     anchor = f"run-{slug(str(row[column.name]))}" if column.anchor else ""
     parts = tuple(part(table, row, name) for name in names)
-    if layout == "range" and all(item.missing for item in parts):
+    if layout == "range" and (all(item.missing for item in parts) or len({row[name] for name in names}) == 1):
         parts, layout = parts[:1], ""
     return Cell(parts, fmt.is_number(table, column.name), layout, anchor)
 

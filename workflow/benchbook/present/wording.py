@@ -15,9 +15,10 @@ NO_CLAIM = (
 
 TAGS = {
     "INCOMPLETE": "Some requests failed or returned fewer tokens than asked for.",
-    "UNWARMED": "Warmup at this concurrency never met its rule, or the server did not stay warm over the runs, so "
-                "start-up effects may be inside the run.",
-    "UNSTEADY": "The steady window is shorter than the threshold, so the run is mostly ramp and drain.",
+    "UNWARMED": "There was no warmup at this concurrency, or it never met its rule, or the server did not stay warm "
+                "over the runs, or compiled during one, so start-up effects may be inside the run.",
+    "UNSTEADY": "The steady window is shorter than the threshold, so the run is mostly ramp and drain, or Little’s "
+                "check refused its throughput as steady.",
     "STALLED": "Requests stood still for longer than a second.",
     "BIMODAL": "Times to first token fall into two separate groups; their mean describes neither.",
     "THROTTLED": "The GPU lowered its clock, or ran at its power cap.",
@@ -75,7 +76,8 @@ DEFINITIONS = (
              "others’ prefill is inside it."),
     ("ITL", "Inter-token latency: the time between two streamed chunks that carry tokens. With speculative decoding "
             "a chunk is a step of several tokens. Withheld where chunks were merged or split on their way."),
-    ("Step", "The decode step: mean TPOT times the tokens that a step yields a sequence, from /metrics."),
+    ("Step", "Mean TPOT times the tokens that a step yields a sequence, from /metrics: the decode step with the "
+             "others’ prefill inside it."),
     ("C", "Concurrency: the requests that the client keeps in flight."),
     ("Mean", "Over sessions, of each session’s mean over its runs. The session, one boot of the server, is the "
              "statistical unit: its runs share what the boot happened to bring."),
@@ -147,16 +149,23 @@ def no_gpu(reason: str) -> str:
 
 
 def no_failures() -> str:
-    return "Nothing failed: every session booted, ran all its runs and was taken down."
+    return "Nothing failed: every session booted and ran all its runs."
 
 
-def warmup_counts(converged: int, unwarmed: int, gates: Iterable[str]) -> str:
-    """How the warmups went; counts are of session and concurrency, `gates` the outcomes of the gates judged."""
+def warmup_counts(converged: int, unwarmed: int, gates: Iterable[str], without: int = 0) -> str:
+    """How the warmups went; counts are of session and concurrency, `gates` the outcomes of the gates judged, `without`
+    those that were measured without a reading there."""
     if not converged and not unwarmed:
-        return "No warmup was run."
-    told = ["Every session met the warmup rule at every concurrency." if not unwarmed else
-            "The warmup rule was not met everywhere: the rows marked UNWARMED. Their runs were measured all the same "
-            "and carry the tag."]
+        return "No warmup was run; the runs carry the tag UNWARMED."
+    told = []
+    if without:
+        told.append(f"{without} {plural(without, 'concurrency was', 'concurrencies were')} measured without any warmup "
+                    "at that concurrency; those runs carry the tag UNWARMED.")
+    if unwarmed:
+        told.append("The warmup rule was not met everywhere: the rows marked UNWARMED. Runs at those concurrencies "
+                    "were measured all the same and carry the tag.")
+    elif not without:
+        told.append("Every session met the warmup rule at every concurrency.")
     seen = set(gates)
     if "rerun passed" in seen:
         told.append("Where the gate says “rerun passed” the server had not stayed warm over the runs; they were "
