@@ -188,3 +188,18 @@ def test_the_control_group_turns_an_unexplained_death_into_the_hosts():
 def test_every_class_has_a_remedy():
     named = {name for name, _, _ in vllm_failure._SAYS} | {"worker_killed", "engine_killed", "engine_init_failed"}
     assert named <= set(REMEDIES) and all(len(remedy) > 20 for remedy in REMEDIES.values())
+
+
+DEAD = traceback("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.", "output_handler",
+                 process="APIServer")  # fmt: skip
+
+
+@pytest.mark.parametrize("said", [
+    ["(APIServer pid=1) WARNING 06-01 10:05:00 [core_client.py:1] MPClient: engine core exited unexpectedly;"],
+    [],
+])  # fmt: skip
+def test_an_engine_killed_while_serving_with_one_api_server(said):
+    """Nobody names a cause then: the API server only sees that its engine is gone."""
+    found = find([*BOOT, *said, *DEAD, "INFO:     Shutting down"], failed=True)
+    assert (found.failure_class, found.phase, found.reported_by) == ("engine_killed", "serving", "APIServer")
+    assert found.root_cause.startswith("engine core exited" if said else "vllm.v1.engine.exceptions.EngineDeadError")

@@ -55,12 +55,16 @@ _CONSEQUENCE = re.compile(
 )
 _BAD_FLAG = re.compile(r"^(?:vllm(?: \w+)?|\S+\.py): error: .*|^usage: .*error: .*")
 _WORKER_DIED = re.compile(r"Worker proc \S+ died unexpectedly \(exit code: -?\d+\).*")
-_CORE_DIED = re.compile(r"(?:RuntimeError: )?Engine core proc(?:ess)? \S+ died unexpectedly.*")
+_CORE_DIED = re.compile(
+    r"(?:RuntimeError: )?Engine core proc(?:ess)? \S+ died unexpectedly.*|engine core exited unexpectedly.*"
+)
+_CORE_DEAD = re.compile(r"EngineDeadError")
 _WORKER_INIT = re.compile(r"WorkerProc initialization failed")
 _FAILED_PROCS = re.compile(r"Failed (?:core|frontend) proc\(s\): (\{.*?\})")
 _FATAL = re.compile(
     r"Engine core initialization failed|Failed (?:core|frontend) proc|EngineCore failed to start"
-    r"|EngineCore encountered a fatal error|EngineDeadError|died unexpectedly|Engine process failed to start"
+    r"|EngineCore encountered a fatal error|EngineDeadError|died unexpectedly|core exited unexpectedly"
+    r"|Engine process failed to start"
 )
 _ENDED_ON_REQUEST = re.compile(r"^Shutting down|^Application shutdown complete|received signal|signal=SIG")
 _FAILED_PROC = re.compile(r"'([\w-]+)': (?:-?\d+|None)")
@@ -183,12 +187,15 @@ def _killed(index: int, record: Record, log: Sequence[Record], reached: Sequence
 
 
 def _unexplained(log: Sequence[Record], exceptions: Sequence[Raised], reached: Sequence[str]) -> Failure | None:
-    """A boot that failed without a traceback that says why (engines.md 2: worker or core killed while booting)."""
+    """A server that failed without a traceback that says why (engines.md 2: worker or core killed)."""
     failed = next(((index, record) for index, record in enumerate(log) if _FAILED_PROCS.search(record.text)), None)
     named = _failed_procs(log)
     worker = next((exception for exception in exceptions if _WORKER_INIT.search(exception.error)), None)
     if worker is not None and (not named or worker.process is None or worker.process in named):
         return Failure("worker_killed", reached[worker.index], worker.process, worker.error)
+    dead = next((exception for exception in exceptions if _CORE_DEAD.search(exception.error)), None)
+    if failed is None and dead is not None:
+        return Failure("engine_killed", reached[dead.index], dead.process, dead.error)
     if failed is None:
         return None
     index, record = failed
