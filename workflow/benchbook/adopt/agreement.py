@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchbook.adopt.recording import RecordedSession
-from benchbook.engines import facts
 from benchbook.errors import StoreError
 
 
-def check(recorded: RecordedSession, spec: Mapping[str, Any]) -> None:
+def check(recorded: RecordedSession, arguments: Any, spec: Mapping[str, Any]) -> None:
     """Raise StoreError with everything in which `recorded` contradicts the specification: prompts and input lengths of
-    its runs, the arguments that the server's log prints, GPUs."""
-    found = [*_runs(recorded, spec), *_arguments(recorded, spec), *_node(recorded, spec)]
+    its runs, GPUs, and `arguments`, what the server's log prints of its own (facts.read's `args`)."""
+    found = [*_runs(recorded, spec), *_arguments(arguments, spec), *_node(recorded, spec)]
     if found:
         raise StoreError(f"the recording is not of this booking: {'; '.join(found)}. Correct one of the two.")
 
@@ -31,8 +30,7 @@ def _runs(recorded: RecordedSession, spec: Mapping[str, Any]) -> Iterator[str]:
             yield f"{item.source} has prompts of {mean:.0f} tokens on average, the booking says {asked}"
 
 
-def _arguments(recorded: RecordedSession, spec: Mapping[str, Any]) -> Iterator[str]:
-    told = (facts.read(recorded.server_log.decode("utf-8", "replace")) or {}).get("args")
+def _arguments(told: Any, spec: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(told, dict):
         return
     for flag, value in spec["server"]["args"].items():

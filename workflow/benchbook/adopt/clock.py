@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchbook.derive import window
 from benchbook.errors import StoreError
 
 GENERATED = "vllm:generation_tokens_total"
@@ -103,14 +104,9 @@ def _counted(result: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> l
 
 
 def _token_times(result: Mapping[str, Any], index: int) -> np.ndarray:
-    """When each token of a request came (client's clock), spread over its chunks as evenly as they go."""
-    tokens = int(result["output_lens"][index])
-    if not tokens:
-        return np.array([])
-    first = result["start_times"][index] + result["ttfts"][index]
-    chunks = first + np.concatenate([[0.0], np.cumsum(result["itls"][index])])
-    times: np.ndarray = chunks[np.minimum(np.arange(tokens) * len(chunks) // tokens, len(chunks) - 1)]
-    return times
+    """When each token of a request came, on the client's clock."""
+    first_s = result["start_times"][index] + result["ttfts"][index]
+    return window.spread(first_s, np.asarray(result["itls"][index], float), int(result["output_lens"][index]))
 
 
 def _by_dates(results: Sequence[Mapping[str, Any]], utc_offset_h: float) -> tuple[float, float]:

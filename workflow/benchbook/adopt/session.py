@@ -42,7 +42,10 @@ def adopt(recorded: RecordedSession, spec: Mapping[str, Any], folder: Path) -> d
                 "(it can be made again from the recording as it was), then try again."
             )
         return raw.manifest(spec)
-    agreement.check(recorded, spec)
+    log = recorded.server_log.decode("utf-8", "replace")
+    told = facts.read(log) or {}
+    agreement.check(recorded, told.get("args"), spec)
+    busy = busy_stretches(stat_lines(log, recorded.launched_s))
     named = _named(recorded, spec)
     everything = [*recorded.readings, *recorded.runs]
     lines = [item.telemetry for item in everything]
@@ -63,10 +66,10 @@ def adopt(recorded: RecordedSession, spec: Mapping[str, Any], folder: Path) -> d
     store.write_whole(session / "server.log", recorded.server_log)
     store.write_whole(session / "telemetry.jsonl", "".join(json.dumps(line) + "\n" for line in samples).encode())
     records = [
-        _write(item, name, kind, session, spec, aligned.offset_s, samples, recorded)
+        _write(item, name, kind, session, spec, aligned.offset_s, samples, busy, recorded)
         for kind, name, item in named
     ]  # fmt: skip
-    store.write_whole(session / "events.jsonl", _events(recorded, records))
+    store.write_whole(session / "events.jsonl", _events(recorded.launched_s, told.get("boot_total_s"), records))
     store.write_json(session / "session.json", {
         "session": whole.name, "status": "complete", "reason": None, "failure": None, "reboot_of": None,
         "planned": [run["name"] for block in spec["plan"] for run in block["runs"]],
@@ -109,7 +112,7 @@ def _named(recorded: RecordedSession, spec: Mapping[str, Any]) -> list[tuple[str
 
 def _write(
     item: Recorded, name: str, kind: str, session: Path, spec: Mapping[str, Any], offset_s: float,
-    samples: Sequence[Mapping[str, Any]], recorded: RecordedSession,
+    samples: Sequence[Mapping[str, Any]], busy: Sequence[Busy], recorded: RecordedSession,
 ) -> dict[str, Any]:
     """One reading's or run's folder; returns its record."""
     result, folder = item.result, session / kind / name
@@ -128,7 +131,6 @@ def _write(
         stalls=bench_result.stalls(bench_result.requests(result)), log_start=log_start, log_end=log_end,
     )  # fmt: skip
     store.write_json(folder / "bench.json", result)
-    busy = busy_stretches(stat_lines(recorded.server_log.decode("utf-8", "replace"), recorded.launched_s))
     for when, scrape in zip(("before", "after"), _around(samples, outcome, busy), strict=True):
         if scrape is not None:
             page = "".join(f"{family} {value}\n" for family, value in scrape.items())
@@ -198,14 +200,12 @@ def _environment(node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _events(recorded: RecordedSession, records: Sequence[Mapping[str, Any]]) -> bytes:
+def _events(launched_s: float, ready_s: float | None, records: Sequence[Mapping[str, Any]]) -> bytes:
     """events.jsonl. A boot lasts from the launch to the server's own word that it is ready, where the log has that."""
-    told = facts.read(recorded.server_log.decode("utf-8", "replace")) or {}
-    ready_s = told.get("boot_total_s")
     events = []
     if ready_s is not None:
         events.append({"phase": "boot", "label": "boot", "concurrency": None, "ok": True,
-                       "t_start_s": recorded.launched_s, "t_end_s": recorded.launched_s + ready_s})  # fmt: skip
+                       "t_start_s": launched_s, "t_end_s": launched_s + ready_s})  # fmt: skip
     for record in records:
         events.append({
             "phase": "warmup" if record["repeat"] is None else "run", "label": record["run"],

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
-
 from benchbook.check.clock import Span
 from benchbook.derive import reconcile
 from benchbook.engines.late_work import late_work
+from benchbook.engines.log_stamps import STAMP, unix_s
 from benchbook.engines.vllm_stats import stat_lines
 
 LATEST_S = 30.0
-_TIME = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 def late_lines(text: str, span: Span, utc_offset_s: float) -> list[str]:
@@ -21,7 +18,7 @@ def late_lines(text: str, span: Span, utc_offset_s: float) -> list[str]:
     """
     found = []
     for time, message in late_work(text):
-        t_s = _unix_s(time, span, utc_offset_s) if time is not None else None
+        t_s = unix_s(time, span.start_s, utc_offset_s) if time is not None else None
         if t_s is not None and span.start_s - span.error_s < t_s + 1 and t_s < span.end_s + span.error_s:
             found.append(message)
     return found
@@ -29,8 +26,8 @@ def late_lines(text: str, span: Span, utc_offset_s: float) -> list[str]:
 
 def covers(text: str, span: Span, utc_offset_s: float) -> bool:
     """Whether the log's time stamps reach around the run; a report follows a run within seconds."""
-    stamps = _TIME.findall(text)
-    ends = [_unix_s(stamp, span, utc_offset_s) for stamp in (stamps[0], stamps[-1])] if stamps else []
+    stamps = STAMP.findall(text)
+    ends = [unix_s(stamp, span.start_s, utc_offset_s) for stamp in (stamps[0], stamps[-1])] if stamps else []
     if len(ends) < 2 or ends[0] is None or ends[1] is None:
         return False
     return ends[0] <= span.start_s + span.error_s and span.end_s - span.error_s <= ends[1] + LATEST_S
@@ -38,20 +35,8 @@ def covers(text: str, span: Span, utc_offset_s: float) -> bool:
 
 def output_tokens(text: str, span: Span, utc_offset_s: float) -> float | None:
     """Output tokens that the log's throughput lines report for the run; None where they do not tell them apart."""
-    first = _TIME.search(text)
-    launched_s = _unix_s(first[0], span, utc_offset_s) if first else None
+    first = STAMP.search(text)
+    launched_s = unix_s(first[0], span.start_s, utc_offset_s) if first else None
     if launched_s is None:
         return None
     return reconcile.log_tokens(stat_lines(text, launched_s), span.start_s, span.end_s, [])
-
-
-def _unix_s(time: str, span: Span, utc_offset_s: float) -> float | None:
-    year = datetime.fromtimestamp(span.start_s, UTC).year
-    times = []
-    for candidate in (year, year - 1, year + 1):
-        try:
-            moment = datetime.strptime(f"{candidate}-{time}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-        except ValueError:
-            continue
-        times.append(moment.timestamp() - utc_offset_s)
-    return min(times, key=lambda t_s: abs(t_s - span.start_s), default=None)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive.clip import largest, mean
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import KEY
 
@@ -52,7 +53,7 @@ def row(
     """
     known = requests["t_send_s"].notna().all() and requests["t_last_s"].notna().all() and len(requests) > 0
     during = _with_requests_in_flight(watched, requests) if known else _between_start_and_end(watched, run)
-    outside = _mean(during["outside"])
+    outside = mean(during["outside"])
     share = outside / float(during["in_flight"].mean()) if outside is not None else None
     stuck = _stuck(during, share, frontend_share)
     steps = counted.difference("vllm:iteration_tokens_total_count") if counted and steps_count_once else None
@@ -61,14 +62,14 @@ def row(
     return {
         **{name: run[name] for name in KEY},
         "scrapes": len(during),
-        "running_mean": _mean(during["running"]),
-        "waiting_mean": _mean(during["waiting"]),
-        "waiting_max": _max(during["waiting"]),
+        "running_mean": mean(during["running"]),
+        "waiting_mean": mean(during["waiting"]),
+        "waiting_max": largest(during["waiting"]),
         "outside_mean": outside,
         "outside_share": share,
         "engine_arrival_rate_req_s": arrival_rate_req_s(during, requests, frontend_share) if stuck else None,
         "frontend": stuck,
-        "kv_cache_usage_max": _max(during["kv_usage"]),
+        "kv_cache_usage_max": largest(during["kv_usage"]),
         "preemptions": preemptions,
         "prefix_hit_rate": counted.prefix_hit_rate if counted else None,
         "engine_steps": steps,
@@ -125,11 +126,3 @@ def _stuck(during: pd.DataFrame, share: float | None, frontend_share: float) -> 
     many = share > frontend_share and float(during["outside"].mean()) > 1
     lasting = "1" * SCRAPES_ON_END in "".join("1" if flag else "0" for flag in _crowded(during, frontend_share))
     return bool(many and lasting and float(during["waiting"].mean()) < float(during["outside"].mean()) * frontend_share)
-
-
-def _mean(series: pd.Series) -> float | None:
-    return float(series.mean()) if series.notna().any() else None
-
-
-def _max(series: pd.Series) -> float | None:
-    return float(series.max()) if series.notna().any() else None

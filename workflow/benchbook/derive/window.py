@@ -22,18 +22,21 @@ class Window:
 
 
 def token_times_s(request: pd.Series) -> np.ndarray:
-    """Unix time of each token of one ok request: chunk times, tokens of a chunk together at its arrival.
+    """Unix time of each token of one ok request."""
+    gaps_s = np.asarray(request["itl_ms"], float) / 1000
+    return spread(float(request["t_first_s"]), gaps_s, int(request["output_tokens"]))
+
+
+def spread(first_s: float, gaps_s: np.ndarray, tokens: int) -> np.ndarray:
+    """When each of `tokens` came: the first at `first_s`, the others by the gaps between chunks, tokens of a chunk
+    together at its arrival.
 
     With one token a chunk these are exact; with more, the tokens are spread over the chunks as evenly as they go
     (g of method.md 1 is not a whole number).
     """
-    gaps_s = np.asarray(request["itl_ms"], float) / 1000
-    chunks: np.ndarray = request["t_first_s"] + np.concatenate([[0.0], np.cumsum(gaps_s)])
-    tokens = int(request["output_tokens"])
-    if len(chunks) == tokens:
-        return chunks
-    spread: np.ndarray = chunks[np.minimum(np.arange(tokens) * len(chunks) // tokens, len(chunks) - 1)]
-    return spread
+    chunks = first_s + np.concatenate([[0.0], np.cumsum(gaps_s)])
+    times: np.ndarray = chunks[np.minimum(np.arange(tokens) * len(chunks) // max(tokens, 1), len(chunks) - 1)]
+    return times
 
 
 def times_hold(requests: pd.DataFrame, duration_s: float) -> bool:
