@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.engines import vllm
 from benchbook.errors import StoreError
 from benchbook.measure import bench_result, store, web
-from benchbook.measure.client import Client, ClientGone
+from benchbook.measure.client_process import Client, ClientGone
 from benchbook.measure.server import Server
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from benchbook.engines import log_lines, vllm
 from benchbook.measure import cgroup, environment, processes, store, warmup, web
 from benchbook.measure.bench_run import Bench, Outcome, Task
-from benchbook.measure.client import Client, ClientGone
+from benchbook.measure.client_process import Client, ClientGone
 from benchbook.measure.guard import Guard
 from benchbook.measure.interrupt import Interrupted, Interruptible
 from benchbook.measure.progress import Progress, Told
