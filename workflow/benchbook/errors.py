@@ -5,7 +5,8 @@
     ├── StoreError            a raw folder is not what its manifest or its layout says
     ├── TableError            a table does not have the columns its schema asks for
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
-    └── SessionError          a session could not be measured at all (no store, node busy, no engine)
+    ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
+    └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
 
 `exit_code` follows design.md: 1 when something is wrong with the content of the input, 2 when it cannot be read.
 """
@@ -33,3 +34,7 @@ class TextError(BenchbookError):
 
 class SessionError(BenchbookError):
     pass
+
+
+class WorkloadError(BenchbookError):
+    exit_code = 2
