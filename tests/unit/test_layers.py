@@ -32,15 +32,21 @@ def calls(path: Path) -> set[str]:
 
 
 def layer(name: str) -> list[Path]:
-    return sorted((PACKAGE / name).glob("*.py"))
+    return sorted((PACKAGE / name).rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", layer("measure"), ids=lambda path: path.name)
 def test_measure_needs_nothing_but_the_standard_library_psutil_and_pynvml(path):
-    allowed = sys.stdlib_module_names | {"psutil", "pynvml", "__future__"}
+    allowed = sys.stdlib_module_names | {"psutil", "pynvml", "uvloop", "__future__"}
     outside = {name for name in imports(path) if name.split(".")[0] not in allowed}
     ours = ("benchbook.measure", "benchbook.errors", "benchbook.engines", "benchbook.provenance.code")
     assert all(name == "benchbook" or name.startswith(ours) for name in outside), outside
+
+
+@pytest.mark.parametrize("path", layer("measure/client"), ids=lambda path: path.name)
+def test_the_load_client_needs_nothing_but_the_standard_library(path):
+    outside = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names - {"__future__", "benchbook"}
+    assert outside <= ({"uvloop"} if path.name == "workers.py" else set())
 
 
 @pytest.mark.parametrize("path", layer("derive"), ids=lambda path: path.name)

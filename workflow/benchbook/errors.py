@@ -5,6 +5,7 @@
     ├── StoreError            a raw folder is not what its manifest or its layout says
     ├── TableError            a table does not have the columns its schema asks for
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
+    ├── LoadError             the load client was asked for something that it cannot send
     ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
     └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
 
@@ -29,6 +30,10 @@ class TableError(BenchbookError):
 
 
 class TextError(BenchbookError):
+    exit_code = 2
+
+
+class LoadError(BenchbookError):
     exit_code = 2
 
 

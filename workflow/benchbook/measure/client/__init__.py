@@ -2,8 +2,9 @@
 
 A run's path: `workloads` makes the prompts, `endpoints` the bytes of every request, both before anything is timed;
 `arrivals` says when each is due; `workers` forks the processes, in which `drive` keeps requests in flight over
-`connection`s that do nothing with what arrives but note when; after the run `answer` reads the noted bytes, and `result`
-writes them down in the form of `vllm bench serve --save-detailed` and more. `serve` takes a session's runs, one a line.
+`connection`s that do nothing with what arrives but note when; after the run `answer` reads the noted bytes, and
+`result` writes them down in the form of `vllm bench serve --save-detailed` and more. `serve` takes a session's runs,
+one a line.
 
 The timer of a request starts just before its first byte is handed to the kernel, on a connection that is already made,
 and stops when the read that brought a chunk returns. TTFT ends with the first chunk that carries output of any channel

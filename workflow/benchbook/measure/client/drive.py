@@ -1,0 +1,319 @@
+"""Keeps requests in flight from one process: closed loop, the next at once, or open loop, each when it is due."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pickle
+import socket
+import ssl
+import time
+from array import array
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from benchbook.measure.client import raw
+from benchbook.measure.client.connection import Connection
+from benchbook.measure.client.request import Request
+from benchbook.measure.client.tally import Tally
+from benchbook.measure.client.tickets import Tickets
+from benchbook.measure.client.watch import Watch, Watched
+
+CONNECT_TIMEOUT_S = 10.0
+IDLE_KEPT_S = 2.0  # uvicorn closes a connection that was idle for 5 s; one about to be closed must not get a request
+QUIET_CHECK_TICKS = 20
+SPOOL_BYTES_A_TICK = 1 << 19
+TICKET_RETRY_S = 0.001
+
+_now = time.perf_counter
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one process does. `family`, `address`: of the server. `concurrency`: most requests in flight, None for no
+    limit. `arrivals_s`: when each request of `indices` is due, seconds from the start; None is a closed loop, which
+    takes its requests from `tickets`. `keep`: connections are used again. `read_gap_s`: the longest time without a
+    byte."""
+
+    requests: Sequence[Request]
+    family: int
+    address: tuple[object, ...]
+    tls: ssl.SSLContext | None
+    server_name: str
+    concurrency: int | None
+    arrivals_s: Sequence[tuple[int, float]] | None
+    keep: bool
+    read_gap_s: float
+
+
+class Drive:
+    """One process's share of a run. What each request brought is written to `spool` as it goes, one pickled Raw after
+    the other, so that memory does not grow with the run."""
+
+    def __init__(self, plan: Plan, tickets: Tickets, tally: Tally, spool: BinaryIO) -> None:
+        self._plan, self._tickets, self._tally, self._spool = plan, tickets, tally, spool
+        self._loop = asyncio.get_running_loop()
+        self._active: set[Connection] = set()
+        self._idle: deque[Connection] = deque()
+        self._ended: deque[_Ended] = deque()
+        self._waiting: deque[tuple[int, float]] = deque()
+        self._connecting: dict[asyncio.Task[None], tuple[int, float]] = {}
+        self._to_come = 0
+        self._in_flight = self._finished_count = self._failed_count = self._reads = 0
+        self._stopping = False
+        self._done = asyncio.Event()
+        self._ticks = 0
+        self._parent = os.getppid()
+        self._sockets: dict[Connection, socket.socket] = {}
+        self._watch = Watch(self._loop, self._descriptors, self._tick)
+
+    async def run(self, start: Callable[[], Awaitable[float]]) -> Watched | None:
+        """Connect, wait for `start` to say when the run starts (perf_counter), send everything, wait for the end."""
+        if self._plan.arrivals_s is None and self._plan.keep:
+            await self._connect_ahead()
+        start_s = await start()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            await asyncio.sleep(max(0.0, start_s - _now()))
+            self._watch.start()
+            if self._plan.arrivals_s is None:
+                for _ in range(self._plan.concurrency or 0):
+                    self._next_of_slot(_now())
+            elif not self._stopping:
+                self._to_come = len(self._plan.arrivals_s)
+                self._arrive(deque(self._plan.arrivals_s), start_s)
+            self._check_done()
+            await self._done.wait()
+        finally:
+            self._watch.stop()
+            gc.enable()
+        self._spool_ended(None)
+        self._note_tally()
+        for connection in list(self._sockets):
+            connection.close()
+        return self._watch.watched()
+
+    def stop(self) -> None:
+        """Send nothing more, and break off what is in flight; what has ended stays."""
+        self._stopping = True
+        self._to_come = 0
+        self._waiting.clear()
+        for task in list(self._connecting):
+            task.cancel()
+        for connection in list(self._active):
+            connection.give_up(raw.INTERRUPTED, "the run was stopped")
+        self._check_done()
+
+    async def _connect_ahead(self) -> None:
+        """Connections for the first wave, made before the run; where one cannot be made its request will tell."""
+        made = await asyncio.gather(
+            *(self._connect() for _ in range(self._plan.concurrency or 0)), return_exceptions=True
+        )
+        for connection in made:
+            if isinstance(connection, Connection):
+                connection.connect_s = None
+                self._idle.append(connection)
+
+    async def _connect(self) -> Connection:
+        plan = self._plan
+        began_s = _now()
+        link = socket.socket(plan.family, socket.SOCK_STREAM)
+        link.setblocking(False)
+        try:
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await self._loop.sock_connect(link, plan.address)
+                _, connection = await self._loop.create_connection(
+                    lambda: Connection(self._finished, None if plan.tls else link),
+                    sock=link, ssl=plan.tls, server_hostname=plan.server_name if plan.tls else None,
+                )  # fmt: skip
+        except BaseException:
+            link.close()
+            raise
+        connection.connect_s = _now() - began_s
+        self._sockets[connection] = link
+        return connection
+
+    def _next_of_slot(self, freed_s: float) -> None:
+        """Closed loop: fill a slot that became free at `freed_s` with the next request, if there is one."""
+        if self._stopping:
+            self._check_done()
+            return
+        index = self._tickets.take()
+        if index is None:
+            if not self._tickets.exhausted:
+                self._to_come += 1
+                self._loop.call_later(TICKET_RETRY_S, self._ask_again, freed_s)
+            self._check_done()
+            return
+        self._dispatch(index, freed_s)
+
+    def _ask_again(self, freed_s: float) -> None:
+        self._to_come = max(0, self._to_come - 1)
+        self._next_of_slot(freed_s)
+
+    def _arrive(self, arrivals: deque[tuple[int, float]], start_s: float) -> None:
+        """Open loop: dispatch what is due, and come back when the next one is."""
+        limit = self._plan.concurrency
+        while arrivals and not self._stopping and start_s + arrivals[0][1] <= _now():
+            index, due_s = arrivals.popleft()
+            self._to_come -= 1
+            if limit is not None and (self._in_flight >= limit or self._waiting):
+                self._waiting.append((index, start_s + due_s))
+            else:
+                self._dispatch(index, start_s + due_s)
+        if arrivals and not self._stopping:
+            wait_s = start_s + arrivals[0][1] - _now()
+            self._loop.call_later(max(0.0, wait_s), self._arrive, arrivals, start_s)
+
+    def _dispatch(self, index: int, scheduled_s: float) -> None:
+        self._in_flight += 1
+        connection = self._kept()
+        if connection is not None:
+            self._send(connection, index, scheduled_s)
+            return
+        task = self._loop.create_task(self._connect_and_send(index, scheduled_s))
+        self._connecting[task] = index, scheduled_s
+        task.add_done_callback(self._connected)
+
+    def _kept(self) -> Connection | None:
+        """A connection that may be used again, the one used last."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open and _now() - connection.idle_since_s < IDLE_KEPT_S:
+                return connection
+            connection.close()
+            self._sockets.pop(connection, None)
+        return None
+
+    def _send(self, connection: Connection, index: int, scheduled_s: float) -> None:
+        self._watch.first_sent()
+        self._active.add(connection)
+        connection.send(self._plan.requests[index], index, scheduled_s)
+
+    async def _connect_and_send(self, index: int, scheduled_s: float) -> None:
+        try:
+            connection = await self._connect()
+        except ConnectionRefusedError:
+            self._never_started(index, scheduled_s, raw.REFUSED, "nobody listens there")
+        except TimeoutError:
+            told = f"no connection within {CONNECT_TIMEOUT_S:.0f} s"
+            self._never_started(index, scheduled_s, raw.UNREACHABLE, told)
+        except OSError as error:
+            self._never_started(index, scheduled_s, raw.UNREACHABLE, error.strerror or str(error))
+        else:
+            self._send(connection, index, scheduled_s)
+
+    def _connected(self, task: asyncio.Task[None]) -> None:
+        self._connecting.pop(task, None)
+        if task.cancelled():
+            self._in_flight -= 1
+            self._check_done()
+        elif (error := task.exception()) is not None:
+            raise error
+
+    def _never_started(self, index: int, scheduled_s: float, ending: str, text: str) -> None:
+        ended_s = _now()
+        self._ended.append(_Ended(index, scheduled_s, None, None, None, array("d"), [], ended_s, ending, text))
+        self._over(ended_s, well=False)
+
+    def _finished(self, connection: Connection, ending: str, text: str) -> None:
+        """A connection's request is over: keep what it brought, and free its slot after the reads that are pending."""
+        self._active.discard(connection)
+        well = ending == raw.WHOLE
+        ended_s = connection.times[-1] if well else _now()
+        self._ended.append(
+            _Ended(
+                connection.index, connection.scheduled_s, connection.started_s, connection.sent_s, connection.connect_s,
+                connection.times, connection.blocks, ended_s, ending, text,
+            )
+        )  # fmt: skip
+        self._reads += len(connection.times)
+        connection.connect_s = None
+        if self._plan.keep and well and connection.open:
+            self._idle.append(connection)
+        else:
+            connection.close()
+            self._sockets.pop(connection, None)
+        self._over(ended_s, well)
+
+    def _over(self, ended_s: float, well: bool) -> None:
+        self._in_flight -= 1
+        self._finished_count += 1
+        self._failed_count += not well
+        self._watch.one_ended()
+        if self._stopping:
+            self._check_done()
+        elif self._plan.arrivals_s is None:
+            self._to_come += 1
+            self._loop.call_soon(self._ask_again, ended_s)
+        else:
+            if self._waiting:
+                self._loop.call_soon(self._dispatch_waiting)
+            self._check_done()
+
+    def _dispatch_waiting(self) -> None:
+        while self._waiting and self._in_flight < (self._plan.concurrency or 0):
+            self._dispatch(*self._waiting.popleft())
+        self._check_done()
+
+    def _check_done(self) -> None:
+        if self._in_flight == 0 and self._to_come == 0 and not self._waiting:
+            self._done.set()
+
+    def _descriptors(self) -> list[int]:
+        return [link.fileno() for link in list(self._sockets.values())]
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        self._spool_ended(SPOOL_BYTES_A_TICK)
+        if self._ticks % QUIET_CHECK_TICKS == 0:
+            self._note_tally()
+            self._look_for_quiet()
+            if os.getppid() != self._parent:
+                self.stop()
+
+    def _look_for_quiet(self) -> None:
+        """End requests that have not had a byte for too long."""
+        latest_s = _now() - self._plan.read_gap_s
+        for connection in [one for one in self._active if one.last_s() < latest_s]:
+            connection.give_up(raw.READ_GAP, f"nothing came for {self._plan.read_gap_s:g} s")
+
+    def _note_tally(self) -> None:
+        reads = self._reads + sum(len(one.times) for one in self._active)
+        self._tally.note(self._finished_count, self._failed_count, reads)
+
+    def _spool_ended(self, most_bytes: int | None) -> None:
+        """Write what ended to the spool: all of it, or until `most_bytes` are written."""
+        written = 0
+        while self._ended and (most_bytes is None or written < most_bytes):
+            whole = self._ended.popleft().joined()
+            pickle.dump(whole, self._spool, protocol=5)
+            written += len(whole.data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A request that is over, its reads not joined yet."""
+
+    index: int
+    scheduled_s: float
+    started_s: float | None
+    sent_s: float | None
+    connect_s: float | None
+    times: array[float]
+    blocks: list[bytes]
+    ended_s: float
+    ending: str
+    text: str
+
+    def joined(self) -> raw.Raw:
+        return raw.Raw(
+            self.index, self.scheduled_s, self.started_s, self.sent_s, self.connect_s, self.times,
+            array("L", map(len, self.blocks)), b"".join(self.blocks), self.ended_s, self.ending, self.text,
+        )  # fmt: skip
