@@ -39,7 +39,8 @@ def layer(name: str) -> list[Path]:
 def test_measure_needs_nothing_but_the_standard_library_psutil_and_pynvml(path):
     allowed = sys.stdlib_module_names | {"psutil", "pynvml", "uvloop", "__future__"}
     outside = {name for name in imports(path) if name.split(".")[0] not in allowed}
-    ours = ("benchbook.measure", "benchbook.errors", "benchbook.engines", "benchbook.provenance.code")
+    ours = ("benchbook.measure", "benchbook.errors", "benchbook.engines", "benchbook.provenance.code",
+            "benchbook.__version__")  # fmt: skip
     assert all(name == "benchbook" or name.startswith(ours) for name in outside), outside
 
 

@@ -68,7 +68,7 @@ def add(commands: Commands) -> None:
     how.add_argument("--read-gap", type=_positive, default=120.0, metavar="S", help="a request that gets no byte for "
                      "so long has failed (default: 120)")  # fmt: skip
     back = command.add_argument_group("what comes back")
-    back.add_argument("--out", type=Path, metavar="DIR", help="folder for result.json, requests.parquet, chunks.parquet")
+    back.add_argument("--out", type=Path, metavar="DIR", help="folder for result.json and its Parquet tables")
     back.add_argument("--max-failed", type=_share, default=0.0, metavar="SHARE", help="(default: 0)")
     back.add_argument("--json", action="store_true", help="print what --out has as result.json, without the lists")
     command.set_defaults(run=_run)

@@ -206,7 +206,7 @@ class _Crew:
             if status != 0:
                 code = os.waitstatus_to_exitcode(status)
                 raise LoadError(f"process {process + 1} of {self._count} of the load client ended with {code}; its "
-                                "part of the run is lost. Look at the lines above for why, and run it again.")  # fmt: skip
+                                "part of the run is lost. See the lines above for why, and run it again.")  # fmt: skip
             with open(self.file(process), "rb") as file:
                 left.append(pickle.load(file))
         return left

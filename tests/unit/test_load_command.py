@@ -1,0 +1,168 @@
+"""`benchbook load` as a person uses it: what it says, what it leaves, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scriptedserver
+from benchbook import cli
+from benchbook.load import bar
+from benchbook.measure.client.tally import Progress
+from project import ROOT
+from scriptedserver import HEAD, completion, serving, token
+
+
+def answering(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+    link.sendall(completion(body["max_tokens"], len(body["prompt"])))
+    return True
+
+
+def every_other_fails(link: socket.socket, number: int, body: dict[str, Any]) -> bool:
+    if number % 2:
+        link.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
+        return True
+    return answering(link, number, body)
+
+
+def load(server: scriptedserver.Scripted, *words: str) -> int:
+    """Exit code of `benchbook load` in this process; signal handlers are put back."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["load", server.url, "--model", "m", *words])
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return int(ended.value.code or 0)
+
+
+def test_it_says_how_the_server_did(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering) as server:
+        code = load(server, "--concurrency", "2", "--input-tokens", "7", "--output-tokens", "5", "--seed", "3")
+        assert {len(body["prompt"]) for _, _, body in server.seen} == {7}
+    out, err = capsys.readouterr()
+    assert code == 0
+    assert "8 of 8 requests ended well" in out
+    assert "56 and 40 tokens" in out
+    assert "withheld" in out
+    assert "7 tokens in, 5 tokens out, 2 in flight, seed 3" in err
+
+
+def test_what_it_leaves_is_read_by_check_and_never_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with serving(answering) as server:
+        assert load(server, "--out", str(out), "--output-tokens", "5") == 0
+        assert sorted(path.name for path in out.iterdir()) == ["chunks.parquet", "requests.parquet", "result.json"]
+        before = (out / "result.json").read_bytes()
+        assert load(server, "--out", str(out)) == 2
+    assert (out / "result.json").read_bytes() == before
+    assert "exists already" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["check", str(out / "result.json"), "--json"])
+    examined = json.loads(capsys.readouterr().out)
+    assert examined["metrics"]["completed"] == 4
+    assert examined["metrics"]["output_tokens"] == 20
+
+
+@pytest.mark.parametrize(("allowed", "code"), [("0", 1), ("0.49", 1), ("0.5", 0)])
+def test_the_share_that_may_fail_decides_the_exit_code(
+    allowed: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(every_other_fails) as server:
+        assert load(server, "--requests", "8", "--max-failed", allowed) == code
+    out = capsys.readouterr().out
+    assert "4 of 8 requests ended well" in out
+    assert "4 http_status: the server answered with an error" in out
+    assert "HTTP 500" in " ".join(out.split())
+
+
+def test_json_has_the_result_without_its_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(every_other_fails) as server:
+        assert load(server, "--requests", "4", "--json") == 1
+    value = json.loads(capsys.readouterr().out)
+    assert (value["completed"], value["failed"]) == (2, 2)
+    assert value["benchbook_client"]["failures"] == {"http_status": 2}
+    assert not any(isinstance(item, list) for item in value.values())
+
+
+def test_headers_and_key_reach_the_server_and_not_the_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sesame")
+    with serving(answering) as server:
+        load(server, "--header", "X-Team: red", "--out", str(tmp_path / "out"))
+        heads = [head for _, head, _ in server.seen]
+    assert all(b"Authorization: Bearer sesame" in head and b"X-Team: red" in head for head in heads)
+    assert "sesame" not in (tmp_path / "out" / "result.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--workload", "file"], "belong together"),
+        (["--workload", "random", "--file", "x"], "belong together"),
+        (["--arrival-times", "no-such-file"], "cannot be read"),
+        (["--workload", "file", "--file", "no-such-file"], "no-such-file"),
+    ],
+)
+def test_what_cannot_be_sent_is_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering) as server:
+        assert load(server, *words) == 2
+        assert server.seen == []
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "words", [["--input-tokens", "9:3"], ["--concurrency", "0"], ["--rate", "-1"], ["--max-failed", "2"],
+              ["--extra", "[]"], ["--header", "nocolon"], ["--seed", "x"]],
+)  # fmt: skip
+def test_a_word_that_is_none_is_refused_before_anything_is_sent(words: list[str]) -> None:
+    with serving(answering) as server:
+        assert load(server, *words) == 2
+        assert server.seen == []
+
+
+def test_ctrl_c_keeps_what_has_ended(tmp_path: Path) -> None:
+    def then_hang(link: socket.socket, number: int, body: dict[str, Any]) -> bool:
+        if number < 3:
+            return answering(link, number, body)
+        link.sendall(HEAD + token())
+        time.sleep(20)
+        return False
+
+    with serving(then_hang) as server:
+        command = [sys.executable, "-m", "benchbook", "load", server.url, "--model", "m", "--requests", "9",
+                   "--out", str(tmp_path / "out")]  # fmt: skip
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 20
+        while len(server.seen) < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in err
+    assert "3 of 4 requests ended well" in out
+    assert "stopped before the other 5 were sent" in out
+    value = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert value["benchbook"]["failure_kinds"] == [None, None, None, "interrupted"]
+
+
+def test_the_progress_line_says_what_is_done_failed_and_left() -> None:
+    line = bar.text(Progress(finished=25, failed=2, chunks=4000), 100, 10.0)
+    assert "25 of 100 requests, 2 failed, 400 reads/s, 10 s, about 30 s left" in line
+    assert line.startswith("[######..................]")
+    assert "left" not in bar.text(Progress(100, 0, 10), 100, 10.0)
