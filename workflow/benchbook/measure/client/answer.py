@@ -6,9 +6,9 @@ brought the end of its blank line.
 Which chunks hold tokens. A chunk without text (kind e) may be a token without printable text or carry none, and the
 stream does not say. Where the events count tokens themselves (SGLang's generate), the chunks in which the count grew
 hold them. Else, where the server's count equals the chunks with content, those without carried none. Else, on
-completions and generate, every chunk holds a token; on chat, where one delta without content always comes first to say
-who speaks, all but that one where the count equals those, and only chunks with content in any other case, as on
-responses. A chunk may hold more than one token.
+completions and generate, every chunk holds a token. On chat and responses all chunks do where the count equals them,
+chat's first one apart, which only says who speaks; in any other case only those with content. A chunk may hold more
+than one token.
 
 More tokens than were asked for are no failure: the counts say it.
 """
@@ -219,7 +219,7 @@ def _token_s(stream: Stream, kinds: str, tokens: array[int] | None, empty_is_tok
     if stream.output_tokens != len(kinds) - empty:
         if empty_is_token:
             return stream.chunk_s
-        if stream.output_tokens == len(kinds) - kinds.count(HEAD) and HEAD in kinds:
+        if stream.output_tokens == len(kinds) - kinds.count(HEAD):
             return _of(stream.chunk_s, [kind != HEAD for kind in kinds])
     return _of(stream.chunk_s, [kind not in (EMPTY, HEAD) for kind in kinds])
 
