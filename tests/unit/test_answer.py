@@ -104,6 +104,12 @@ def test_tpot_needs_two_tokens():
     assert read(message([WORDS[0], data(usage(16, 1)), DONE]), asked=1).tpot_s is None
 
 
+def test_tokens_that_came_in_one_chunk_have_no_time_between_them():
+    """vLLM puts all tokens into one chunk when its front end falls behind the engine."""
+    read_ = read(message([WORDS[0], data(usage(16, 12)), DONE]), asked=12)
+    assert (read_.failure, read_.ttft_s, read_.e2el_s, read_.tpot_s, read_.itl_s) == (None, 2.0, 2.0, None, ())
+
+
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 

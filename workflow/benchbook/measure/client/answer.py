@@ -106,8 +106,12 @@ class Answer:
 
     @property
     def tpot_s(self) -> float | None:
-        """(E2EL - TTFT) / (output tokens - 1), method.md 1; None below two tokens or without the server's count."""
-        if not self.token_s or self.output_tokens is None or self.output_tokens < 2:
+        """(E2EL - TTFT) / (output tokens - 1), method.md 1.
+
+        None below two tokens, without the server's count, and where one chunk brought all tokens: their distance in
+        time was not seen then, and is not 0.
+        """
+        if len(self.token_s) < 2 or self.output_tokens is None or self.output_tokens < 2:
             return None
         return (self.token_s[-1] - self.token_s[0]) / (self.output_tokens - 1)
 
