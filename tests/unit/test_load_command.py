@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -166,3 +167,24 @@ def test_the_progress_line_says_what_is_done_failed_and_left() -> None:
     assert "25 of 100 requests, 2 failed, 400 reads/s, 10 s, about 30 s left" in line
     assert line.startswith("[######..................]")
     assert "left" not in bar.text(Progress(100, 0, 10), 100, 10.0)
+
+
+def test_reasoning_counts_as_first_token_and_the_answer_has_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def thinking(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        def delta(**said: str) -> bytes:
+            return scriptedserver.event({"choices": [{"index": 0, "delta": said, "finish_reason": None}]})
+
+        link.sendall(HEAD + delta(role="assistant", content="") + delta(reasoning="hm"))
+        time.sleep(0.1)
+        link.sendall(delta(content="so") * (body["max_completion_tokens"] - 1))
+        link.sendall(scriptedserver.usage(4, body["max_completion_tokens"]) + scriptedserver.event("[DONE]"))
+        link.sendall(scriptedserver.LAST)
+        return True
+
+    with serving(thinking) as server:
+        assert load(server, "--endpoint", "chat", "--output-tokens", "4", "--requests", "2") == 0
+    first = dict(re.findall(r"^  (TTFT|TTFT, answer) +([\d.]+)", capsys.readouterr().out, re.MULTILINE))
+    assert float(first["TTFT"]) < 50
+    assert float(first["TTFT, answer"]) > 100

@@ -49,6 +49,7 @@ def _lines(value: Mapping[str, Any], folder: Path | None) -> Iterator[str]:
         yield f"  {'ms':<14}{'mean':>12}{'median':>12}{'p90':>12}{'p99':>12}"
         for label, name, decimals in _METRICS:
             yield _row(label, value, name, decimals)
+        yield from _first_answer(value)
         yield from _from_schedule(value)
     yield from _client(told)
     yield ""
@@ -78,6 +79,17 @@ def _row(label: str, value: Mapping[str, Any], name: str, decimals: int) -> str:
         shown.append("-" if cell is None else "withheld" if few else f"{cell:,.{decimals}f}")
     note = "  (p90 from 64 requests up, p99 from 662)" if "withheld" in shown and name == "ttft" else ""
     return f"  {label:<14}" + "".join(f"{cell:>12}" for cell in shown) + note
+
+
+def _first_answer(value: Mapping[str, Any]) -> Iterator[str]:
+    """Time to the first token that is no reasoning, where there was reasoning: TTFT ends with the first of any kind."""
+    notes = value["benchbook"]
+    if not any("r" in kinds for kinds in notes["chunk_kinds"]):
+        return
+    seconds = [moment for moment in notes["answer_ttfts"] if moment is not None]
+    silent = value["completed"] - len(seconds)
+    mean = f"{1000 * math.fsum(seconds) / len(seconds):,.2f}" if seconds else "-"
+    yield f"  {'TTFT, answer':<14}{mean:>12}" + (f"  ({silent} had reasoning only)" if silent else "")
 
 
 def _from_schedule(value: Mapping[str, Any]) -> Iterator[str]:
