@@ -21,7 +21,7 @@ from project import ROOT
 from scriptedserver import HEAD, LAST, completion, event, serving, token, usage
 
 TOKENS = 4
-BOTH_LOOPS = pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+pytestmark = pytest.mark.timeout(60)  # a request that is never ended would wait for its read gap
 
 
 def prompts(count: int, tokens: int = TOKENS) -> list[Prompt]:
@@ -243,7 +243,47 @@ def test_a_name_that_nobody_knows_is_one_sentence() -> None:
         workers.run(asked)
 
 
-@pytest.mark.parametrize("url", ["ftp://a", "http://", "http://a:port", "http://[::1"])
+@pytest.mark.parametrize("concurrency", [2, 50])
+def test_more_processes_or_slots_than_requests_leave_none_waiting(concurrency: int) -> None:
+    with serving(whole) as server:
+        closed = workers.run(planned(server, 3, concurrency, processes=9))
+        opened = workers.run(planned(server, 3, concurrency, processes=9, arrivals_s=[0.0, 0.0, 0.01]))
+    assert kinds(closed) == kinds(opened) == [None] * 3
+
+
+def test_bytes_that_answer_nothing_spoil_the_connection_and_not_the_next_request() -> None:
+    def talkative(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        link.sendall(completion(body["max_tokens"]) + b"more")
+        return True
+
+    with serving(talkative) as server:
+        ran = workers.run(planned(server, 4, 1))
+        connections = {connection for connection, _, _ in server.seen}
+    assert kinds(ran) == [None] * 4
+    assert len(connections) == 4
+
+
+def test_an_end_with_trailers_is_an_end() -> None:
+    def trailing(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        link.sendall(completion(body["max_tokens"]).removesuffix(b"\r\n") + b"Checked: yes\r\n\r\n")
+        return True
+
+    with serving(trailing) as server:
+        ran = workers.run(planned(server, 2, 1))
+    assert kinds(ran) == [None] * 2
+
+
+def test_what_is_no_http_fails_without_waiting() -> None:
+    def babbling(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        link.sendall(b"220 mail.example ESMTP\r\n")
+        return True
+
+    with serving(babbling) as server:
+        ran = workers.run(planned(server, 2, 1))
+    assert kinds(ran) == ["unreadable"] * 2
+
+
+@pytest.mark.parametrize("url", ["ftp://a", "http://ä", "http://", "http://a:port", "http://[::1"])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(LoadError, match="no URL"):
         target.parse(url)

@@ -210,6 +210,6 @@ def _object(text: str) -> dict[str, Any]:
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
-    if not colon or not name.strip() or any(char in text for char in "\r\n"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no header; give NAME:VALUE")
+    if not colon or not name.strip() or not text.isprintable() or not text.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} is no header; give NAME:VALUE, in ASCII")
     return name.strip(), value.strip()

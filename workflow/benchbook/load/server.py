@@ -12,6 +12,7 @@ from benchbook.errors import LoadError
 from benchbook.measure.client.target import Target
 
 TIMEOUT_S = 10.0
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the load goes past proxies, too
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def models(target: Target) -> list[Served]:
     url = f"{target.url}/v1/models"
     try:
         asked = urllib.request.Request(url, headers=dict(target.headers))
-        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as reply:
+        with _DIRECT.open(asked, timeout=TIMEOUT_S) as reply:
             listed = json.load(reply)["data"]
         return [Served(str(one["id"]), _tokens(one)) for one in listed]
     except urllib.error.HTTPError as error:

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable
 from typing import cast
 
-from benchbook.measure.client import raw
+from benchbook.measure.client import http_message, raw
 from benchbook.measure.client.request import Request
 
 _now = time.perf_counter
@@ -32,7 +32,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_blocks_append", "_careful", "_finished", "_plain", "_remaining", "_times_append", "_transport", "active",
+        "_blocks_append", "_careful", "_finished", "_plain", "_read_closely_at", "_remaining", "_times_append",
+        "_transport", "active",
         "blocks", "connect_s", "idle_since_s", "index", "keeps_alive", "open", "scheduled_s", "sent_s", "started_s",
         "times",
     )  # fmt: skip
@@ -54,7 +55,8 @@ class Connection(asyncio.Protocol):
         self.index, self.scheduled_s = index, scheduled_s
         self.times, self.blocks = array("d"), list[bytes]()
         self._times_append, self._blocks_append = self.times.append, self.blocks.append
-        self._careful, self._remaining, self.keeps_alive = True, -1, True
+        self._careful, self._remaining, self.keeps_alive = True, _HEAD_TO_COME, True
+        self._read_closely_at = 0
         self.sent_s = None
         self.active = True
         parts = request.parts
@@ -83,6 +85,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self.active:
             self._transport.abort()  # bytes that answer nothing: the connection cannot be used any more
+            self.open = False
             return
         self._times_append(_now())
         self._blocks_append(data)
@@ -112,6 +115,17 @@ class Connection(asyncio.Protocol):
     def last_s(self) -> float:
         """When something last happened: a read, or the sending."""
         return self.times[-1] if self.times else self.started_s
+
+    def read_closely(self) -> None:
+        """End the request when its message is complete in a form that the look at each read does not know (trailers,
+        bytes after the end), or cannot be read; for a connection that has gone quiet, and once for what has come."""
+        if len(self.times) == self._read_closely_at:
+            return
+        self._read_closely_at = len(self.times)
+        message = http_message.read(b"".join(self.blocks))
+        if message.whole or message.fault is not None:
+            self.keeps_alive = False
+            self._end(raw.WHOLE, "")
 
     def _look(self, length: int) -> None:
         """Find out whether the message is complete; reads its head first."""

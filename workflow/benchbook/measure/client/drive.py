@@ -25,6 +25,7 @@ from benchbook.measure.client.watch import Watch, Watched
 CONNECT_TIMEOUT_S = 10.0
 IDLE_KEPT_S = 2.0  # uvicorn closes a connection that was idle for 5 s; one about to be closed must not get a request
 QUIET_CHECK_TICKS = 20
+QUIET_S = 0.25
 SPOOL_BYTES_A_TICK = 1 << 19
 TICKET_RETRY_S = 0.001
 
@@ -279,10 +280,12 @@ class Drive:
                 self.stop()
 
     def _look_for_quiet(self) -> None:
-        """End requests that have not had a byte for too long."""
-        latest_s = _now() - self._plan.read_gap_s
-        for connection in [one for one in self._active if one.last_s() < latest_s]:
-            connection.give_up(raw.READ_GAP, f"nothing came for {self._plan.read_gap_s:g} s")
+        """Look closely at requests that have gone quiet, and end those that have not had a byte for too long."""
+        now_s = _now()
+        for connection in [one for one in self._active if now_s - one.last_s() > QUIET_S]:
+            connection.read_closely()
+            if connection.active and now_s - connection.last_s() > self._plan.read_gap_s:
+                connection.give_up(raw.READ_GAP, f"nothing came for {self._plan.read_gap_s:g} s")
 
     def _note_tally(self) -> None:
         reads = self._reads + sum(len(one.times) for one in self._active)

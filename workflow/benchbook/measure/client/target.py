@@ -49,7 +49,7 @@ def parse(url: str, headers: tuple[tuple[str, str], ...] = ()) -> Target:
         port = parts.port
     except ValueError as error:
         raise LoadError(f"{url} is no URL ({error}); give one such as http://127.0.0.1:8000.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or not whole.isascii():
         raise LoadError(f"{url} is no URL of a server; give one such as http://127.0.0.1:8000.")
     tls = parts.scheme == "https"
     prefix = parts.path.rstrip("/").removesuffix("/v1")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import pickle
+import resource
 import select
 import signal
 import struct
@@ -75,7 +76,7 @@ def run(
     requests = request.build(
         load.prompts, load.target, endpoint, load.model, load.sampling, load.request_id, load.keep_connections
     )
-    count = min(load.processes, len(requests)) or 1
+    count = max(1, min(load.processes, len(requests), load.concurrency or load.processes))
     dispenser = Dispenser(len(requests))
     with tempfile.TemporaryDirectory(prefix="benchbook-load-") as folder:
         crew = _Crew(count, Path(folder))
@@ -107,7 +108,8 @@ def _plan(
         arrivals = list(enumerate(load.arrivals_s))[process::count]
     share = None
     if load.concurrency is not None:
-        share = load.concurrency // count + (process < load.concurrency % count)
+        most = min(load.concurrency, len(requests))
+        share = most // count + (process < most % count)
     return Plan(
         requests, family, address, load.target.tls_context(), load.target.host, share, arrivals, load.keep_connections,
         load.read_gap_s,
@@ -246,6 +248,8 @@ def _work(plan: Plan, load: Load, endpoint: Endpoint, dispenser: Dispenser, crew
     """What a forked process does: send and note, then read what it noted and leave the answers in its file."""
     dispenser.close()
     crew.close_parents_ends()
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     with tempfile.TemporaryFile(prefix="benchbook-spool-") as spool:
         with asyncio.Runner(loop_factory=None if uvloop is None else uvloop.new_event_loop) as runner:
             watched = runner.run(_drive(plan, Tickets(dispenser.reading_end), crew, process, spool))
