@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from benchbook.measure.client import raw
 from benchbook.measure.client.connection import Connection
+from benchbook.measure.client.pacer import Pacer
 from benchbook.measure.client.request import Request
 from benchbook.measure.client.tally import Tally
 from benchbook.measure.client.tickets import Tickets
@@ -75,11 +76,12 @@ class Drive:
         """Connect, wait for `start` to say when the run starts (perf_counter), send everything, wait for the end."""
         if self._plan.arrivals_s is None and self._plan.keep:
             await self._connect_ahead()
-        start_s = await start()
         gc.collect()
         gc.freeze()
         gc.disable()
+        pacer: Pacer | None = None
         try:
+            start_s = await start()
             await asyncio.sleep(max(0.0, start_s - _now()))
             self._watch.start()
             if self._plan.arrivals_s is None:
@@ -87,10 +89,14 @@ class Drive:
                     self._next_of_slot(_now())
             elif not self._stopping:
                 self._to_come = len(self._plan.arrivals_s)
-                self._arrive(deque(self._plan.arrivals_s), start_s)
+                arrivals = deque((index, start_s + due_s) for index, due_s in self._plan.arrivals_s)
+                pacer = Pacer(self._loop, [due_s for _, due_s in arrivals], lambda: self._arrive(arrivals))
+                pacer.start()
             self._check_done()
             await self._done.wait()
         finally:
+            if pacer is not None:
+                pacer.stop()
             self._watch.stop()
             gc.enable()
         self._spool_ended(None)
@@ -158,19 +164,16 @@ class Drive:
         self._to_come = max(0, self._to_come - 1)
         self._next_of_slot(freed_s)
 
-    def _arrive(self, arrivals: deque[tuple[int, float]], start_s: float) -> None:
-        """Open loop: dispatch what is due, and come back when the next one is."""
+    def _arrive(self, arrivals: deque[tuple[int, float]]) -> None:
+        """Open loop: dispatch what is due, or let it wait where as many as may be are in flight."""
         limit = self._plan.concurrency
-        while arrivals and not self._stopping and start_s + arrivals[0][1] <= _now():
+        while arrivals and not self._stopping and arrivals[0][1] <= _now():
             index, due_s = arrivals.popleft()
             self._to_come -= 1
             if limit is not None and (self._in_flight >= limit or self._waiting):
-                self._waiting.append((index, start_s + due_s))
+                self._waiting.append((index, due_s))
             else:
-                self._dispatch(index, start_s + due_s)
-        if arrivals and not self._stopping:
-            wait_s = start_s + arrivals[0][1] - _now()
-            self._loop.call_later(max(0.0, wait_s), self._arrive, arrivals, start_s)
+                self._dispatch(index, due_s)
 
     def _dispatch(self, index: int, scheduled_s: float) -> None:
         self._in_flight += 1
