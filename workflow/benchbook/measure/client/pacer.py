@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
@@ -17,6 +18,7 @@ class Pacer:
         self._loop, self._moments, self._each = loop, moments, each
         self._over = threading.Event()
         self._reading_end, self._writing_end = os.pipe()
+        os.set_blocking(self._writing_end, False)
         self._thread = threading.Thread(target=self._sleep_and_wake, daemon=True)
 
     def start(self) -> None:
@@ -35,7 +37,8 @@ class Pacer:
             while (left_s := moment - time.perf_counter()) > 0:
                 if self._over.wait(left_s):
                     return
-            os.write(self._writing_end, b".")
+            with contextlib.suppress(BlockingIOError):  # full: a wake is on its way
+                os.write(self._writing_end, b".")
 
     def _wake(self) -> None:
         os.read(self._reading_end, 4096)
