@@ -1,4 +1,4 @@
-"""Rule `bench`: what the load client brought back, as one row per request and one row per run."""
+"""Rule `bench`: what the load client brought back, as one row per request, per chunk and per run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from benchbook.provenance.step import Step
 
 def main() -> None:
     with Step.from_command_line(
-        inputs=["manifest", "warmup"], params=["raw", "thresholds", "expected"], outputs=["requests", "runs"]
+        inputs=["manifest", "warmup"], params=["raw", "thresholds", "expected"], outputs=["requests", "chunks", "runs"]
     ) as step:
         sessions = rawdata.sessions(read_json(step.file("manifest")), Path(step.param("raw")))
-        requests, runs = bench.tables(
+        requests, chunks, runs = bench.tables(
             sessions, pd.read_parquet(step.file("warmup")), json.loads(step.param("thresholds")),
             json.loads(step.param("expected")),
         )
         requests.to_parquet(step.output("requests"))
+        chunks.to_parquet(step.output("chunks"))
         runs.to_parquet(step.output("runs"))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 from benchbook import rawdata, schema
-from benchbook.derive import failures, sessions, sweep, tags
+from benchbook.derive import crosscheck, failures, sessions, sweep, tags
+from benchbook.measure.client.workloads import repeats_by_design
 from benchbook.measure.store import read_json
 from benchbook.provenance.step import Step
 
@@ -18,9 +19,9 @@ def main() -> None:
     with Step.from_command_line(
         inputs=["manifest", "boot", *TABLES],
         params=["raw", "arms", "expected", "thresholds"],
-        outputs=["sweep", *(f"all-{name}" for name in TABLES), "sessions", "failures", "timeline"],
+        outputs=["sweep", *(f"all-{name}" for name in TABLES), "crosscheck", "sessions", "failures", "timeline"],
     ) as step:
-        session_rows, timelines, kinds = [], [], {}
+        session_rows, timelines, kinds, cached = [], [], {}, set()
         expectations = json.loads(step.param("expected"))
         for manifest, boot_file, runs_file in zip(
             *(step.files(name) for name in ("manifest", "boot", "runs")), strict=True
@@ -31,13 +32,16 @@ def main() -> None:
                 sessions.row(session, boot, runs, expectations) for session, boot in zip(raw, boots, strict=True)
             ]
             timelines.append(sessions.timeline(raw))
+            cached |= {s.session_id for s in raw if repeats_by_design({"kind": "random", **s.spec["workload"]})}
             kinds |= {f"{s.session_id}/{record['run']}": record["failure_kind"] for s in raw for record in s.runs}
         together = {
             name: schema.concat([pd.read_parquet(path) for path in step.files(name)], name) for name in TABLES
         }
-        together["runs"] = tags.with_observers(together, json.loads(step.param("thresholds")))
+        together["runs"] = tags.with_observers(together, json.loads(step.param("thresholds")), cached)
         session_table = sessions.table(session_rows)
-        sweep.table(together["runs"], json.loads(step.param("arms"))).to_parquet(step.output("sweep"))
+        arms = json.loads(step.param("arms"))
+        sweep.table(together["runs"], arms).to_parquet(step.output("sweep"))
+        crosscheck.table(together["runs"], together["client"], arms).to_parquet(step.output("crosscheck"))
         for name in TABLES:
             together[name].to_parquet(step.output(f"all-{name}"))
         session_table.to_parquet(step.output("sessions"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 from benchbook import schema
+from benchbook.derive import crosscheck
 
 T0 = datetime(2026, 9, 11, 22, 23, 21, tzinfo=UTC).timestamp()
 TOKENS = 64
@@ -85,8 +86,13 @@ def _observed(run: dict[str, Any]) -> dict[str, Rows]:
     counts = [("requests", run["completed"]), ("prompt_tokens", run["prompt_tokens"]),
               ("output_tokens", run["output_tokens"])]
     return {
-        "client": [{**key, "client_cpu_cores": 0.11 + 0.01 * c, "loop_lag_mean_ms": 0.2, "loop_lag_p99_ms": 1.4,
-                    "loop_lag_max_ms": 6.0, "resend_gap_median_ms": 0.3, "itl_client_mean_ms": itl,
+        "client": [{**key, "client": run["client"], "loop": "uvloop" if run["client"] == "native" else None,
+                    "processes": 1 if run["client"] == "native" else None, "client_cpu_cores": 0.11 + 0.01 * c,
+                    "client_busiest_cores": 0.11 + 0.01 * c,
+                    "receive_wait_mean_ms": 0.03 if run["client"] == "native" else None,
+                    "receive_queue_max_bytes": 4096 if run["client"] == "native" else None, "loop_lag_mean_ms": 0.2,
+                    "loop_lag_p99_ms": 1.4, "loop_lag_max_ms": 6.0, "resend_gap_median_ms": 0.3,
+                    "itl_client_mean_ms": itl,
                     "itl_server_mean_ms": itl * 0.998, "itl_ratio": 1 / 0.998, "ttft_client_mean_ms": ttft,
                     "ttft_server_mean_ms": ttft - 1.9, "ttft_excess_ms": 1.9}],
         "scheduler": [{**key, "scrapes": 9, "running_mean": c * 0.98, "waiting_mean": 0.0, "waiting_max": 0.0,
@@ -99,18 +105,20 @@ def _observed(run: dict[str, Any]) -> dict[str, Rows]:
 
 
 def _broken(run: dict[str, Any], reason: str) -> dict[str, Any]:
-    kept = ("run_id", "session_id", "slot", "arm", "concurrency", "repeat", "spec_hash", "expected_failure", "tags",
-            "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict", "replaced",
-            "spare")
+    kept = ("run_id", "session_id", "slot", "arm", "concurrency", "repeat", "client", "spec_hash", "expected_failure",
+            "tags", "t_start_s", "t_end_s", "gap_before_s", "num_prompts", "waves", "whole_waves", "warmup_verdict",
+            "replaced", "spare")
     return {**{name: run[name] for name in kept}, "status": "failed", "reason": reason}
 
 
 def _sweep(runs: pd.DataFrame) -> Rows:
     rows: Rows = []
-    for (arm, c), group in runs.groupby(["arm", "concurrency"], sort=False):
+    several = runs["client"].nunique() > 1
+    for (arm, c, client), group in runs.groupby(["arm", "concurrency", "client"], sort=False):
         ok = group[group["status"] == "ok"]
         tags = sorted({tag for cell in ok["tags"] for tag in cell.split(",") if tag})
-        row: dict[str, Any] = {"arm": arm, "concurrency": c, "sessions": ok["session_id"].nunique(), "runs": len(ok),
+        row: dict[str, Any] = {"arm": arm, "concurrency": c, "client": client if several else None,
+                               "sessions": ok["session_id"].nunique(), "runs": len(ok),
                                "runs_not_ok": len(group) - len(ok), "tags": ",".join(tags),
                                "run_ids": " ".join(ok["run_id"])}
         if len(ok):
@@ -127,11 +135,12 @@ def _sweep(runs: pd.DataFrame) -> Rows:
 def make(
     arms: tuple[str, ...] = ("baseline", "eager"), *, gpu: bool = False, failures: bool = True,
     all_failed: bool = False, reason: str = "the client exited with code 1 after 3 of 64 requests", repeats: int = 3,
-    boots: int = 2, concurrency: tuple[int, ...] = CONCURRENCY,
+    boots: int = 2, concurrency: tuple[int, ...] = CONCURRENCY, clients: tuple[str, ...] = ("native",),
 ) -> dict[str, pd.DataFrame]:
     """All tables of a booking, each arm booted twice in ABBA order or once, and `samples` for the telemetry figure.
 
-    With `failures`, one run fails, one concurrency is UNWARMED and a further session never gets ready.
+    With `failures`, one run fails, one concurrency is UNWARMED and a further session never gets ready. Of two `clients`
+    each has `repeats` runs of every concurrency in every session, in turn.
     """
     tables: dict[str, Rows] = {name: [] for name in schema.TABLES}
     samples: Rows = []
@@ -170,9 +179,10 @@ def make(
                 before, clock, warmup_s = tpot, clock + length + 0.2, warmup_s + length
         gap: float | None = 0.21
         for c in concurrency:
-            for repeat in range(1, repeats + 1):
+            for repeat in range(1, repeats * len(clients) + 1):
                 name = f"{arm}_c{c}_r{repeat}"
-                key = {"run_id": f"{session}/{name}", **about, "concurrency": c, "repeat": repeat}
+                client = clients[(repeat - 1) % len(clients)]
+                key = {"run_id": f"{session}/{name}", **about, "concurrency": c, "repeat": repeat, "client": client}
                 run, end = _run(key, clock, gap, level, gpu)
                 if failures and index == 1 and c == concurrency[-1]:
                     run |= {"tags": "UNWARMED", "warmup_verdict": "UNWARMED"}
@@ -196,7 +206,8 @@ def make(
                 clock = end + gap
         phase("teardown", "teardown", clock, clock + 2.6)
         clock += 2.6
-        tables["sessions"].append(_session(about, launch, clock, warmup_s, runs_s, len(concurrency) * repeats, gpu))
+        tables["sessions"].append(_session(about, launch, clock, warmup_s, runs_s,
+                                           len(concurrency) * repeats * len(clients), gpu))
         for step in range(0, int(clock - launch), 2):
             busy = 18.0 if step < 45 else 66 + 20 * math.sin(step / 3)
             samples.append({"session_id": session, "t_s": launch + step, "cpu_util_pct": busy,
@@ -205,8 +216,10 @@ def make(
         clock += 20
     if failures:
         _failed_boot(tables, arms[-1], clock, len(arms) * boots)
-    result = {name: frame(name, rows) for name, rows in tables.items() if name not in ("sweep", "requests")}
+    made_of_others = ("sweep", "requests", "crosscheck")
+    result = {name: frame(name, rows) for name, rows in tables.items() if name not in made_of_others}
     result["sweep"] = frame("sweep", _sweep(result["runs"]))
+    result["crosscheck"] = crosscheck.table(result["runs"], result["client"], list(arms))
     columns = ("session_id", "t_s", "cpu_util_pct", "server_cpu_cores", "client_cpu_cores", "gpu_util_pct",
                "gpu_power_w")
     result["samples"] = pd.DataFrame(

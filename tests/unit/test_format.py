@@ -62,7 +62,10 @@ def test_missing_is_not_zero_and_zero_is_not_missing() -> None:
 
 
 def test_address_splits_into_what_it_was_made_of() -> None:
-    row = {"arm": "base", "concurrency": 64}
+    row = {"arm": "base", "concurrency": 64, "client": None}
     assert split(address("sweep", row, "tpot_mean_ms")) == ("sweep", "base/c64", "tpot_mean_ms")
+    assert address("crosscheck", row, "pairs") == "crosscheck:base/c64:pairs"
+    of_one = address("sweep", row | {"client": "native"}, "tpot_mean_ms")
+    assert split(of_one) == ("sweep", "base/c64/native", "tpot_mean_ms")
     with pytest.raises(ValueError, match="not an address"):
         split("runs:only")

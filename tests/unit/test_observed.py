@@ -35,7 +35,8 @@ def closed_loop(waves=4, concurrency=4, e2el_s=1.0, gap_s=0.0, failed=0):
 
 def run_row(**values):
     return dict.fromkeys(schema.TABLES["runs"]) | KEY | {
-        "duration_s": 4.0, "e2el_mean_ms": 1000.0, "completed": 16, "prompt_tokens": 128, "output_tokens": 1536,
+        "client": "native", "duration_s": 4.0, "e2el_mean_ms": 1000.0, "completed": 16, "prompt_tokens": 128,
+        "output_tokens": 1536,
         "status": "ok", "tags": "", "num_prompts": 16, "waves": 4.0, "whole_waves": True, "expected_failure": False,
         "spec_hash": "0" * 12, "window_throughput_tok_s": 380.0, "tokens_per_chunk": 1.0, "tokens_per_step": 1.0,
         "window_s": 2.0, "replaced": False, "spare": False,
@@ -98,7 +99,7 @@ def test_the_servers_means_are_not_compared_when_requests_failed():
 
 def test_nothing_known_is_null():
     row = client.row(run_row(duration_s=None), closed_loop().iloc[:0], None, None, THRESHOLDS)
-    assert all(row[name] is None for name in row if name not in KEY)
+    assert all(row[name] is None for name in row if name not in KEY and name != "client")
 
 
 def lines(running, waiting=None, start=100.25, step=0.5):
@@ -236,7 +237,7 @@ def test_tags_come_from_what_was_watched():
     runs = schema.check(pd.DataFrame([run_row(tags="STALLED")]), "runs")
     watched = dict.fromkeys(schema.TABLES["telemetry"]) | KEY | {"coverage": 0.5}
     queue = dict.fromkeys(schema.TABLES["scheduler"]) | KEY | {"scrapes": 9, "frontend": True, "prefix_hit_rate": 0.02}
-    sent = dict.fromkeys(schema.TABLES["client"]) | KEY | {"saturated": "it used 0.97 of a core"}
+    sent = dict.fromkeys(schema.TABLES["client"]) | KEY | {"client": "native", "saturated": "it used 0.97 of a core"}
     tables = {
         "runs": runs,
         "telemetry": schema.check(pd.DataFrame([watched]), "telemetry"),
@@ -245,5 +246,7 @@ def test_tags_come_from_what_was_watched():
         "reconciliation": reconcile.table(reconcile.rows(run_row(), counted(output=9), None, 0.005)),
     }
     assert tags.with_observers(tables, THRESHOLDS)["tags"][0] == "STALLED,CLIENT,CACHED,TELEM,FRONTEND,MISMATCH"
+    meant = tags.with_observers(tables, THRESHOLDS, cached_by_design={"s"})["tags"][0]
+    assert meant == "STALLED,CLIENT,TELEM,FRONTEND,MISMATCH"
     quiet = tables | {name: schema.empty(name) for name in ("client", "scheduler", "reconciliation")}
     assert tags.with_observers(quiet, THRESHOLDS)["tags"][0] == "STALLED,TELEM"

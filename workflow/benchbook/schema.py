@@ -30,6 +30,8 @@ FAILED = "the run delivered nothing to compute it from"
 CLOSED_LOOP = "no request rate was set, so the schedule has no times of its own"
 NOT_SCRAPED = "no scrape of /metrics around the run, or none that holds this counter"
 NOTHING_NOTED = "the client notes nothing of itself"
+NOT_SAID = "the client does not say"
+NATIVE_ONLY = "the client is not native, or nothing was sent"
 NOT_IN_FLIGHT = "no scrape of /metrics during the run, or a request failed, so that those in flight are not known"
 NOT_WATCHED = "no scrape of /metrics during the run"
 NO_GPU = "the node has no GPU that NVML can read"
@@ -52,28 +54,61 @@ _RUN_KEY = {
     "repeat": Column("Int64", "", "repeat of this concurrency in this session, from 1"),
 }
 
+
+
+def _both(name: str, unit: str, shown: str, meaning: str) -> dict[str, Column]:
+    """Columns for one figure of two clients: each one's mean over the pairs, and their difference pair by pair."""
+    return {
+        f"{name}_native_{unit}": Column("Float64", shown, f"{meaning} of native, mean over the pairs"),
+        f"{name}_vllm_bench_{unit}": Column("Float64", shown, f"{meaning} of vllm-bench, mean over the pairs"),
+        f"{name}_difference": Column("Float64", "", f"{meaning}: vllm-bench over native less one, mean over the pairs"),
+        f"{name}_difference_min": Column("Float64", "", "the same, smallest pair"),
+        f"{name}_difference_max": Column("Float64", "", "the same, largest pair"),
+    }
+
+
 TABLES: dict[str, dict[str, Column]] = {
     "requests": {
         **_RUN_KEY,
         "request": Column("Int64", "", "index in the order the client lists them, from 0"),
         "ok": Column("boolean", "", "the client got tokens to the end"),
         "error": Column("string", "", "what the client saw", "the request is ok"),
+        "failure_kind": Column("string", "", "class of failure, see measure/client/answer.py",
+                               f"the request is ok, or {NOT_SAID}"),
+        "failure_s": Column("Float64", "s", "time from the request's start to its failure",
+                            f"the request is ok, or {NOT_SAID}"),
         "t_send_s": Column("Float64", "s", "Unix time the request was sent", "the client did not send it"),
         "t_first_s": Column("Float64", "s", "Unix time of the first token", "the request failed"),
         "t_last_s": Column("Float64", "s", "Unix time of the last token", "the request failed"),
         "prompt_tokens": Column("Int64", "tokens", "prompt length", "the request failed"),
         "output_tokens": Column("Int64", "tokens", "tokens generated", "the request failed"),
+        "cached_tokens": Column("Int64", "tokens", "prompt tokens from the prefix cache, by the server",
+                                f"the request failed, the server tells none, or {NOT_SAID}"),
         "requested_output_tokens": Column("Int64", "tokens", "tokens asked for"),
         "chunks": Column("Int64", "", "streamed chunks that carried tokens", "the request failed"),
+        "connect_ms": Column("Float64", "ms", "time that making a new connection took, before the request's start",
+                             f"the connection was kept, or {NOT_SAID}"),
+        "send_ms": Column("Float64", "ms", "time from the request's start until the kernel had the whole of it",
+                          f"it was never sent, or {NOT_SAID}"),
         "ttft_ms": Column("Float64", "ms", "time to first token", "the request failed"),
+        "answer_ttft_ms": Column("Float64", "ms", "time to the first token that is no reasoning",
+                                 f"the request failed, there was reasoning only, or {NOT_SAID}"),
         "e2el_ms": Column("Float64", "ms", "end-to-end latency", "the request failed"),
         "tpot_ms": Column("Float64", "ms", "time per output token after the first",
                           "the request failed or has one token"),
         "queue_ms": Column("Float64", "ms", "time from when the schedule had it to when it was sent", CLOSED_LOOP),
         "itl_ms": Column("object", "ms", "list of inter-token latencies, one per chunk after the first"),
     },
+    "chunks": {  # millions of rows: the rest of the run's key stands in the table of requests
+        "run_id": _RUN_KEY["run_id"],
+        "request": Column("Int64", "", "index in the order the client lists them, from 0"),
+        "chunk": Column("Int64", "", "index in the order the request's came, from 0"),
+        "t_s": Column("Float64", "s", "arrival, since the request's start"),
+        "kind": Column("string", "", "answer | reasoning | tool call | empty (an event without content)"),
+    },
     "runs": {
         **_RUN_KEY,
+        "client": Column("string", "", "load client that sent it: native | vllm-bench"),
         "spec_hash": Column("string", "", "hash of the specification the run was measured under"),
         "status": Column("string", "", "ok | incomplete (some requests failed or fell short) | failed | missing"),
         "reason": Column("string", "", "why it is not ok, one sentence", "the run is ok"),
@@ -265,7 +300,16 @@ TABLES: dict[str, dict[str, Column]] = {
     },
     "client": {
         **_RUN_KEY,
+        "client": Column("string", "", "load client that sent the run: native | vllm-bench"),
+        "loop": Column("string", "", "its event loop: uvloop | asyncio", NATIVE_ONLY),
+        "processes": Column("Int64", "", "processes that it sent from", NATIVE_ONLY),
         "client_cpu_cores": Column("Float64", "cores", "CPU time of the client / duration", NOTHING_NOTED),
+        "client_busiest_cores": Column("Float64", "cores", "CPU time of its busiest process / duration",
+                                       NOTHING_NOTED),
+        "receive_wait_mean_ms": Column("Float64", "ms", "time that bytes waited unread in the client's sockets, mean",
+                                       NATIVE_ONLY),
+        "receive_queue_max_bytes": Column("Float64", "bytes", "bytes that waited unread at once, largest",
+                                          NATIVE_ONLY),
         "loop_lag_mean_ms": Column("Float64", "ms", "lateness of the client's event loop, mean", NOTHING_NOTED),
         "loop_lag_p99_ms": Column("Float64", "ms", "the same, 99th percentile", NOTHING_NOTED),
         "loop_lag_max_ms": Column("Float64", "ms", "the same, largest", NOTHING_NOTED),
@@ -312,6 +356,7 @@ TABLES: dict[str, dict[str, Column]] = {
     "sweep": {
         "arm": Column("string", "", "server configuration"),
         "concurrency": Column("Int64", "requests", "requests kept in flight by the client"),
+        "client": Column("string", "", "load client: native | vllm-bench", "the booking has one client"),
         "sessions": Column("Int64", "", "sessions that have a usable run here"),
         "runs": Column("Int64", "", "usable runs (status ok)"),
         "runs_not_ok": Column("Int64", "", "runs that failed or are incomplete; in none of the figures of this row"),
@@ -329,6 +374,20 @@ TABLES: dict[str, dict[str, Column]] = {
         "tags": Column("string", "", "union of the tags of the runs used, comma separated; empty when none"),
         "run_ids": Column("string", "", "the runs used, space separated; empty when none"),
     },
+    "crosscheck": {
+        "arm": Column("string", "", "server configuration"),
+        "concurrency": Column("Int64", "requests", "requests kept in flight by the client"),
+        "pairs": Column("Int64", "", "pairs of runs, one of each client, one after the other on one server"),
+        **_both("throughput", "tok_s", "tok/s", "throughput"),
+        **_both("tpot", "ms", "ms", "mean TPOT"),
+        **_both("ttft", "ms", "ms", "mean TTFT"),
+        "ttft_difference_ms": Column("Float64", "ms", "mean TTFT of vllm-bench less that of native"),
+        "ttft_excess_native_ms": Column("Float64", "ms", "mean TTFT of native less the server's own", NOT_SCRAPED),
+        "ttft_excess_vllm_bench_ms": Column("Float64", "ms", "mean TTFT of vllm-bench less the server's own",
+                                            NOT_SCRAPED),
+        "ttft_server_difference_ms": Column("Float64", "ms", "the part of ttft_difference_ms that the server saw, too",
+                                            NOT_SCRAPED),
+    },
     "failures": {
         "failure_id": Column("string", "", "run id, or session id for a failed boot"),
         "slot": Column("string", "", "place in the schedule"),
@@ -345,7 +404,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "slot": Column("string", "", "place in the schedule"),
         "arm": Column("string", "", "server configuration"),
         "phase": Column("string", "", "boot | client | warmup | run | teardown"),
-        "label": Column("string", "", "run or reading name, or the phase"),
+        "label": Column("string", "", "run or reading name, the client's name, or the phase"),
         "concurrency": Column("Int64", "requests", "of the run or reading", "not a run or reading"),
         "ok": Column("boolean", "", "the phase ended well"),
         "t_start_s": Column("Float64", "s", "Unix time"),

@@ -44,6 +44,7 @@ REPORT_TABLES = [
     "client",
     "scheduler",
     "reconciliation",
+    "crosscheck",
     "sweep",
     "failures",
     "timeline",
@@ -85,8 +86,9 @@ def of_all_stores(pattern):
 
 
 def engine_stamp(engine):
-    """The file that says an engine's environment is built from this very lock file; None when Benchbook builds none."""
-    if engine["lock_sha256"] is None:
+    """The file that says an engine's environment is built from this very lock file; None when Benchbook builds none,
+    or there is no such engine."""
+    if engine is None or engine["lock_sha256"] is None:
         return None
     return f".engines/{engine['name']}/built-{engine['lock_sha256'][:12]}.json"
 

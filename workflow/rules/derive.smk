@@ -47,7 +47,9 @@ rule bench:
         warmup=DERIVED / "warmup.parquet",
     output:
         **documented(
-            requests=DERIVED / "requests.parquet", runs=DERIVED / "runs.parquet"
+            requests=DERIVED / "requests.parquet",
+            chunks=DERIVED / "chunks.parquet",
+            runs=DERIVED / "runs.parquet",
         ),
     log:
         RESULTS / "logs/bench-{store}.log",
@@ -60,7 +62,7 @@ rule bench:
     shell:
         "python -P {input.code[0]} --manifest {input.manifest:q} --warmup {input.warmup:q}"
         " --raw {params.raw:q} --thresholds {params.thresholds:q} --expected {params.expected:q} --requests {output.requests:q}"
-        " --runs {output.runs:q} 2>&1 | tee {log:q} >&2"
+        " --chunks {output.chunks:q} --runs {output.runs:q} 2>&1 | tee {log:q} >&2"
 
 
 rule telemetry:
@@ -129,6 +131,7 @@ rule statistics:
             client=TABLES / "client.parquet",
             scheduler=TABLES / "scheduler.parquet",
             reconciliation=TABLES / "reconciliation.parquet",
+            crosscheck=TABLES / "crosscheck.parquet",
             sessions=TABLES / "sessions.parquet",
             failures=TABLES / "failures.parquet",
             timeline=TABLES / "timeline.parquet",
@@ -149,7 +152,7 @@ rule statistics:
         " --arms {params.arms:q} --expected {params.expected:q} --thresholds {params.thresholds:q}"
         " --sweep {output.sweep:q} --all-runs {output.runs:q} --all-warmup {output.warmup:q}"
         " --all-telemetry {output.telemetry:q} --all-client {output.client:q} --all-scheduler {output.scheduler:q}"
-        " --all-reconciliation {output.reconciliation:q} --sessions {output.sessions:q}"
+        " --all-reconciliation {output.reconciliation:q} --crosscheck {output.crosscheck:q} --sessions {output.sessions:q}"
         " --failures {output.failures:q} --timeline {output.timeline:q} 2>&1 | tee {log:q} >&2"
 
 

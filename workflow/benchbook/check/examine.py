@@ -58,7 +58,7 @@ def examine(result: Result, beside: Beside) -> dict[str, Any]:
     judged = verdict.of_run(found, known)
     given = unchecked.Given(
         metrics=beside.scrapes is not None, telemetry=beside.telemetry is not None, log=beside.log is not None,
-        asked_tokens=beside.asked_tokens is not None, span=span,
+        asked_tokens=beside.asked_tokens is not None or findings.asked(result) is not None, span=span,
     )  # fmt: skip
     return {
         "file": result.name,
@@ -88,7 +88,7 @@ def _client(
         return []
     turns = result.closed_loop and values["max_concurrency"] is not None and values["failed"] == 0
     run = known.run if turns else known.run | {"concurrency": len(known.requests)}
-    row = client.row(run, known.requests, None, counted, limits)
+    row = client.row(run, known.requests, result.client, counted, limits)
     values["resend_gap_median_ms"] = row["resend_gap_median_ms"]
     values["itl_client_over_server"] = row["itl_ratio"]
     values["ttft_client_minus_server_ms"] = row["ttft_excess_ms"]

@@ -43,7 +43,7 @@ def in_order(found: Sequence[Finding]) -> list[Finding]:
 
 def _incomplete(result: Result, figures: Figures, asked_tokens: int | None) -> list[Finding]:
     values = figures.values
-    first = f": {figures.errors[0]}" if figures.errors else ""
+    first = _kinds(result) + (f": {figures.errors[0]}" if figures.errors else "")
     if values["completed"] is None:
         return []
     if not values["completed"]:
@@ -52,7 +52,12 @@ def _incomplete(result: Result, figures: Figures, asked_tokens: int | None) -> l
     found = []
     if values["failed"]:
         found.append(Finding("INCOMPLETE", f"{values['failed']} of {values['num_prompts']} requests failed" + first))
-    if asked_tokens is not None and result.lists is not None:
+    if (pairs := asked(result)) is not None:
+        short = [f"{got} of {wanted}" for got, wanted in pairs if wanted is not None and 0 < got != wanted]
+        if short:
+            found.append(Finding("INCOMPLETE", f"{len(short)} of {values['completed']} answers do not have the tokens "
+                                 f"asked for (first: {short[0]})"))  # fmt: skip
+    elif asked_tokens is not None and result.lists is not None:
         short = [length for length in result.lists["output_lens"] if 0 < length != asked_tokens]
         if short:
             found.append(Finding("INCOMPLETE", f"{len(short)} of {values['completed']} answers do not have the "
@@ -61,6 +66,21 @@ def _incomplete(result: Result, figures: Figures, asked_tokens: int | None) -> l
         found.append(Finding("INCOMPLETE", f"{values['output_tokens']:,} tokens came back where {values['completed']} "
                              f"answers of {asked_tokens} make {asked_tokens * values['completed']:,}"))  # fmt: skip
     return found
+
+
+def _kinds(result: Result) -> str:
+    """How many requests failed in which way, where the client says it: " (2 reset, 1 read_gap)"."""
+    noted = (result.lists or {}).get("benchbook") or {}
+    kinds = Counter(kind for kind in noted.get("failure_kinds", ()) if kind)
+    return f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
+
+
+def asked(result: Result) -> list[tuple[int, int | None]] | None:
+    """Output tokens that came and that were asked for, request by request; None where the client does not say."""
+    noted = (result.lists or {}).get("benchbook") or {}
+    if result.lists is None or "asked_tokens" not in noted:
+        return None
+    return list(zip(result.lists["output_lens"], noted["asked_tokens"], strict=True))
 
 
 def _mismatch(result: Result, figures: Figures) -> list[Finding]:

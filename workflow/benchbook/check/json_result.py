@@ -37,6 +37,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _SGLANG_ONLY = ("mean_e2e_latency_ms", "total_output_tokens_retokenized", "accept_length", "sharegpt_output_len")
 _NOTED: dict[str, Any] = {"stream_errors": str | None, "usage_tokens": int | None, "finished": bool | None,
                           "chunks": int | None, "empty_chunks": list | None}  # fmt: skip
+# of the native client alone (measure/client/result.py)
+_NOTED_MORE: dict[str, Any] = {
+    "asked_tokens": int | None, "failure_kinds": str | None, "failure_s": float | int | None,
+    "answer_ttfts": float | int | None, "send_times": float | int | None, "connect_times": float | int | None,
+    "cached_tokens": int | None, "chunk_kinds": str | None, "chunk_times": list | None,
+}  # fmt: skip
+_CLIENT = {"cpu_s", "busiest_cpu_s", "span_s", "loop_lag_mean_ms", "loop_lag_p99_ms", "loop_lag_max_ms", "processes",
+           "receive_wait_mean_ms", "receive_queue_max_bytes"}  # fmt: skip
 _LISTS = ("ttfts", "itls", "output_lens")
 _LONGEST_MS = 1e10  # 115 days: no latency is longer, and sums of shorter ones stay finite
 _MOST_TOKENS = 2**21  # of one request: twice the longest context that any model has
@@ -73,6 +81,7 @@ def read(value: Mapping[str, Any], name: str) -> Result:
     return Result(
         name=name, form=SGLANG if sglang else VLLM, stated=stated, lists=lists, broken=broken,
         longest_itl_ms=_longest_itl_ms(value), ended=date if isinstance(date, str) else None,
+        client=_client(value.get("benchbook_client")),
         gaps_spread=sglang and value.get("backend") in ("sglang", "sglang-native"),
     )  # fmt: skip
 
@@ -122,19 +131,51 @@ def _lists(value: Mapping[str, Any], rate: float | None) -> dict[str, Any]:
 
 
 def _notes(value: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """What Benchbook's own load client adds (engines/inside/client_truth.py); nothing in results of anyone else's."""
+    """What our load clients add (engines/inside/client_truth.py, measure/client/result.py); nothing in results of
+    anyone else's."""
     noted = value.get("benchbook")
     if not isinstance(noted, Mapping):
         return {}
-    for key, kind in _NOTED.items():
+    expected = _NOTED | (_NOTED_MORE if "failure_kinds" in noted else {})
+    for key, kind in expected.items():
         listed = noted.get(key)
         if not isinstance(listed, list) or len(listed) != count or not all(isinstance(one, kind) for one in listed):
             raise _Broken(f"benchbook.{key} is not one note a request")
-    if any(not 0 <= (tokens or 0) < _MOST_TOKENS for tokens in noted["usage_tokens"]):
-        raise _Broken("benchbook.usage_tokens holds what is no number of tokens")
+    for key in {"usage_tokens", "asked_tokens", "cached_tokens"} & expected.keys():
+        if any(not 0 <= (tokens or 0) < _MOST_TOKENS for tokens in noted[key]):
+            raise _Broken(f"benchbook.{key} holds what is no number of tokens")
+    for key in {"failure_s", "answer_ttfts", "send_times", "connect_times"} & expected.keys():
+        for index, seconds in enumerate(noted[key]):
+            _seconds(seconds or 0.0, f"benchbook.{key}", index)
+    if "failure_kinds" in noted:
+        _chunks(noted)
     if not all(isinstance(index, int) for listed in noted["empty_chunks"] for index in listed or ()):
         raise _Broken("benchbook.empty_chunks holds what is no place")
-    return {"benchbook": {key: noted[key] for key in _NOTED}}
+    return {"benchbook": {key: noted[key] for key in expected}}
+
+
+def _chunks(noted: Mapping[str, Any]) -> None:
+    """The notes on single chunks fit each other."""
+    for index, (kinds, times) in enumerate(zip(noted["chunk_kinds"], noted["chunk_times"], strict=True)):
+        if not set(kinds or "") <= set("trce"):
+            raise _Broken(f"benchbook.chunk_kinds[{index}] has letters other than t, r, c and e")
+        if times is None:
+            continue
+        if len(times) != len(kinds or ""):
+            raise _Broken(f"benchbook.chunk_times[{index}] is not one time a chunk")
+        for place, seconds in enumerate(times):
+            _seconds(seconds, f"benchbook.chunk_times[{index}]", place)
+
+
+def _client(told: Any) -> dict[str, Any] | None:
+    """What Benchbook's own client noted of itself, as numbers; None for another's result."""
+    if not isinstance(told, Mapping):
+        return None
+    loop = told.get("loop")
+    processes = number(told.get("processes"))
+    return {name: number(told.get(name)) for name in _CLIENT} | {
+        "loop": loop if isinstance(loop, str) else None, "processes": None if processes is None else int(processes),
+    }  # fmt: skip
 
 
 def _starts(listed: list[Any] | None, good: list[bool]) -> list[float | None]:

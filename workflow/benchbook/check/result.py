@@ -28,6 +28,7 @@ class Result:
     they contradict each other (`broken` then says how). `longest_itl_ms`: the largest inter-token latency among its
     own figures. `ended`: `date` of the file, "YYYYMMDD-HHMMSS", local time. `gaps_spread`: the
     client may have spread the gap between two chunks over the tokens of the later one: chunks cannot be counted.
+    `client`: what Benchbook's own client noted of itself (measure/client/own_cost.py), None for another's result.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Result:
     ended: str | None = None
     gaps_spread: bool = False
     notes: tuple[str, ...] = field(default=())
+    client: Mapping[str, Any] | None = None
 
     @property
     def closed_loop(self) -> bool:

@@ -72,12 +72,15 @@ def _listed(result: Result, figures: Figures, given: Given) -> Iterator[tuple[st
             "the same --seed on one server repeats prompts (vllm#54227), and only /metrics tells: give "
             "--metrics-before and --metrics-after")  # fmt: skip
         yield "requests and tokens against the server's count", "give --metrics-before and --metrics-after"
-    yield "load client", (
-        "its CPU and event-loop lag are not in the file"
-        + ("" if given.metrics else ", and without /metrics its latencies stand against none of the server's")
-        + ("; vllm bench serve reads TTFT about 2 ms high at one request in flight, 25 ms at 64"
-           if result.form == VLLM else "")
-    )
+    if result.client is None:
+        yield "load client", (
+            "its CPU and event-loop lag are not in the file"
+            + ("" if given.metrics else ", and without /metrics its latencies stand against none of the server's")
+            + ("; vllm bench serve reads TTFT about 2 ms high at one request in flight, 25 ms at 64"
+               if result.form == VLLM else "")
+        )  # fmt: skip
+    elif not given.metrics:
+        yield "load client", "without /metrics its latencies stand against none of the server's: give both scrapes"
     if figures.tokens_from is None:
         yield "who counted the output tokens", (
             "the server, or the client by tokenizing again, which may inflate slightly; the file does not say"

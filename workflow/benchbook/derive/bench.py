@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchbook import schema
 from benchbook.derive import requests, runs, warmup
 from benchbook.derive.counters import Counted
 from benchbook.engines.late_work import late_work
@@ -17,14 +18,17 @@ Expectations = Sequence[Mapping[str, Any]]
 
 def tables(
     sessions: Sequence[RawSession], verdicts: pd.DataFrame, thresholds: Mapping[str, float], expectations: Expectations
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tables `requests` and `runs` of one store. `verdicts`: its table `warmup`. `expectations`: the booking's.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Tables `requests`, `chunks` and `runs` of one store.
+
+    `verdicts`: its table `warmup`. `expectations`: the booking's.
 
     Runs of usable sessions only: those of a session that was set aside stay on disk and enter no figure. A planned
     run without a record gets a row that says why.
     """
     usable = [session for session in sessions if session.usable]
     request_rows: list[dict[str, Any]] = []
+    chunk_frames: list[pd.DataFrame] = []
     run_rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     for session in usable:
@@ -38,6 +42,7 @@ def tables(
             if record["repeat"] is not None:
                 seen.add(record["run"])
                 request_rows += listed
+                chunk_frames.append(requests.chunks(session.session_id, spec, record, result))
                 verdict, replaced = warmup.of_run(known, spec, record)
                 scrapes = session.scrapes(record)
                 run_rows.append(
@@ -62,7 +67,7 @@ def tables(
             for run in block["runs"]
             if run["name"] not in seen
         ]
-    return requests.table(request_rows), runs.table(run_rows)
+    return requests.table(request_rows), schema.concat(chunk_frames, "chunks"), runs.table(run_rows)
 
 
 def _late_work(session: RawSession, record: Mapping[str, Any]) -> int | None:

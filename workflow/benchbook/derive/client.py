@@ -13,15 +13,19 @@ from benchbook import schema
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import KEY
 
+NOTED = ("loop", "processes", "receive_wait_mean_ms", "receive_queue_max_bytes", "loop_lag_mean_ms",
+         "loop_lag_p99_ms", "loop_lag_max_ms")  # fmt: skip
+
 
 def row(
-    run: Mapping[Any, Any], requests: pd.DataFrame, noted: Mapping[str, float] | None, counted: Counted | None,
+    run: Mapping[Any, Any], requests: pd.DataFrame, noted: Mapping[str, Any] | None, counted: Counted | None,
     thresholds: Mapping[str, float],
 ) -> dict[str, Any]:  # fmt: skip
     """Row of table `client` for one run.
 
     `run`: its row of table `runs`; `requests`: its rows of table `requests`; `noted`: what the client noted of itself
-    (cpu_s and loop_lag_mean_ms, _p99_ms, _max_ms), None for a client that does not; `counted`: what the server counted.
+    (engines/inside/client_truth.py, measure/client/own_cost.py), None for one that does not; `counted`: what the server
+    counted.
     The server's means hold every request, so they are compared only where every request is ok.
     """
     good = requests[requests["ok"].astype(bool)]
@@ -30,12 +34,17 @@ def row(
     comparable = counted is not None and len(good) > 0 and len(good) == len(requests)
     itl_server_ms = _ms(counted.mean("vllm:inter_token_latency_seconds")) if comparable and counted else None
     ttft_server_ms = _ms(counted.mean("vllm:time_to_first_token_seconds")) if comparable and counted else None
-    duration_s = (noted or {}).get("span_s") or run["duration_s"]
-    cpu_s = (noted or {}).get("cpu_s")
+    told = noted or {}
+    duration_s = told.get("span_s") or run["duration_s"]
+    timed = pd.notna(duration_s) and duration_s > 0
+    cpu_s = told.get("cpu_s") if timed else None
+    busiest_s = told.get("busiest_cpu_s", cpu_s) if timed else None
     values: dict[str, Any] = {
         **{name: run[name] for name in KEY},
-        "client_cpu_cores": cpu_s / duration_s if cpu_s is not None and pd.notna(duration_s) and duration_s else None,
-        **{name: (noted or {}).get(name) for name in ("loop_lag_mean_ms", "loop_lag_p99_ms", "loop_lag_max_ms")},
+        "client": run["client"],
+        "client_cpu_cores": cpu_s / duration_s if cpu_s is not None else None,
+        "client_busiest_cores": busiest_s / duration_s if busiest_s is not None else None,
+        **{name: told.get(name) for name in NOTED},
         "resend_gap_median_ms": resend_gap_median_ms(requests, int(run["concurrency"])),
         "itl_client_mean_ms": itl_ms,
         "itl_server_mean_ms": itl_server_ms,
@@ -84,14 +93,19 @@ def _saturated(values: Mapping[str, Any], e2el_ms: Any, thresholds: Mapping[str,
     The lag that counts is the mean, which is what a chunk waits for on average. The 99th percentile is a wave's sends:
     vLLM's client is 20 ms late with 64 of them, and right to 1 % in TPOT and throughput.
     """
-    cores, ratio, gap_ms = (values[name] for name in ("client_cpu_cores", "itl_ratio", "resend_gap_median_ms"))
-    lag_ms, itl_ms = values["loop_lag_mean_ms"], values["itl_client_mean_ms"]
+    cores, ratio, gap_ms = (values[name] for name in ("client_busiest_cores", "itl_ratio", "resend_gap_median_ms"))
+    lag_ms, itl_ms, wait_ms = (values[name] for name in ("loop_lag_mean_ms", "itl_client_mean_ms",
+                                                         "receive_wait_mean_ms"))  # fmt: skip
     if cores is not None and cores > thresholds["client_cores_max"]:
-        return f"it used {cores:.2f} of a core, and it has one thread"
+        several = values["processes"] is not None and values["processes"] > 1
+        who = f"the busiest of its {values['processes']} processes" if several else "it"
+        return f"{who} used {cores:.2f} of a core, and {'each' if several else 'it'} has one thread"
     if ratio is not None and ratio > thresholds["client_itl_ratio_max"]:
         return f"its mean ITL is {100 * (ratio - 1):.1f} % above the server's own"
     if lag_ms is not None and itl_ms is not None and lag_ms > thresholds["client_lag_max"] * itl_ms:
         return f"its event loop ran {lag_ms:.1f} ms late on average, against {itl_ms:.1f} ms between chunks"
+    if wait_ms is not None and itl_ms is not None and wait_ms > thresholds["client_lag_max"] * itl_ms:
+        return f"what came waited {wait_ms:.1f} ms unread on average, against {itl_ms:.1f} ms between chunks"
     if gap_ms is not None and pd.notna(e2el_ms) and gap_ms > thresholds["client_resend_gap_max"] * e2el_ms:
         return f"it took {gap_ms:.1f} ms to replace a finished request, {100 * gap_ms / e2el_ms:.1f} % of a request"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchbook import schema
@@ -33,20 +34,49 @@ def rows(
             "request": index,
             "ok": request.ok,
             "error": request.error,
+            "failure_kind": request.failure_kind,
+            "failure_s": request.failure_s,
             "t_send_s": sent,
             "t_first_s": sent + request.ttft_s if done else None,  # type: ignore[operator]
             "t_last_s": sent + request.e2el_s if done else None,  # type: ignore[operator]
             "prompt_tokens": request.prompt_tokens,
             "output_tokens": request.output_tokens,
-            "requested_output_tokens": spec["workload"]["output_tokens"],
+            "cached_tokens": request.cached_tokens,
+            "requested_output_tokens": request.asked_tokens
+            if request.asked_tokens is not None else spec["workload"]["output_tokens"],
             "chunks": len(request.itl_s) + 1 if request.ok else None,
+            "connect_ms": _ms(request.connect_s),
+            "send_ms": _ms(request.send_s),
             "ttft_ms": _ms(request.ttft_s),
+            "answer_ttft_ms": _ms(request.answer_ttft_s),
             "e2el_ms": _ms(request.e2el_s),
             "tpot_ms": _ms(request.tpot_s),
             "itl_ms": [1000 * gap for gap in request.itl_s],
             "queue_ms": _ms(request.queue_s),
         })  # fmt: skip
     return listed
+
+
+KINDS = {"t": "answer", "r": "reasoning", "c": "tool call", "e": "empty"}
+
+
+def chunks(
+    session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any], result: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """Table `chunks` of one run: every streamed chunk of its requests, those that failed included; empty for a client
+    that notes none."""
+    listed = bench_result.requests(result) if result is not None else []
+    told = [(index, request) for index, request in enumerate(listed) if request.chunk_s and request.chunk_kinds]
+    if not told:
+        return schema.empty("chunks")
+    counts = [len(request.chunk_s) for _, request in told]
+    frame = pd.DataFrame({
+        "request": np.repeat([index for index, _ in told], counts),
+        "chunk": np.concatenate([np.arange(count) for count in counts]),
+        "t_s": np.concatenate([request.chunk_s for _, request in told]),
+        "kind": pd.Series(list("".join(request.chunk_kinds or "" for _, request in told))).map(KINDS),
+    })
+    return schema.check(frame.assign(run_id=run_key(session_id, spec, record)["run_id"]), "chunks")
 
 
 def tokens_from(result: Mapping[str, Any] | None) -> str | None:

@@ -11,7 +11,7 @@ import pandas as pd
 from benchbook import schema
 from benchbook.derive import bimodal, little, stalls, tags, window
 from benchbook.derive.counters import Counted
-from benchbook.derive.run_key import run_key
+from benchbook.derive.run_key import client_of, planned_client, run_key
 
 P90_REQUESTS, P99_REQUESTS = 64, 662
 CHUNK_IS_STEP = 0.02
@@ -58,6 +58,7 @@ def row(
     modes = bimodal.modes(_after_first_wave(good, record["concurrency"])) if measured else None
     values: dict[str, Any] = {
         **run_key(session_id, spec, record),
+        "client": client_of(record),
         "spec_hash": spec["spec_hash"],
         "status": record["status"],
         "reason": record["reason"],
@@ -118,6 +119,7 @@ def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str,
     values: dict[str, Any] = dict.fromkeys(schema.TABLES["runs"])
     values.update(
         run_key(session_id, spec, record),
+        client=planned_client(run),
         spec_hash=spec["spec_hash"],
         status="missing",
         reason=reason,

@@ -1,4 +1,4 @@
-"""The sweep: one row per arm and concurrency, from the runs that ended well."""
+"""The sweep: one row per arm, concurrency and load client, from the runs that ended well."""
 
 from __future__ import annotations
 
@@ -23,16 +23,20 @@ def table(runs: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
 
     A session's value is the mean of its runs and an arm's the mean of its sessions, because a server flag acts on the
     boot and repeats inside one boot are no replicates of it (method.md 4). Runs that are not ok enter no figure, nor
-    do those that were measured once more because the server had not stayed warm over them (`replaced`).
+    do those that were measured once more because the server had not stayed warm over them (`replaced`). The client is
+    named only where there are several: what one of them reads is no run of another.
     """
     rows = []
+    several = runs["client"].nunique() > 1
     for arm in arms:
-        for concurrency, group in runs[(runs["arm"] == arm) & ~runs["replaced"]].groupby("concurrency", sort=True):
+        mine = runs[(runs["arm"] == arm) & ~runs["replaced"]]
+        for (concurrency, client), group in mine.groupby(["concurrency", "client"], sort=True):
             good = group[group["status"] == "ok"]
             by_session = good.groupby("session_id")
             row: dict[str, Any] = {
                 "arm": arm,
                 "concurrency": concurrency,
+                "client": client if several else None,
                 "sessions": good["session_id"].nunique(),
                 "runs": len(good),
                 "runs_not_ok": len(group) - len(good),

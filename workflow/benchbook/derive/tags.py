@@ -12,7 +12,7 @@ The run by itself gives the first five and the last; the rest need what else was
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -51,10 +51,13 @@ def _short(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> bool:
     return bool(run["window_s"] < asked_s)
 
 
-def with_observers(tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float]) -> pd.DataFrame:
+def with_observers(
+    tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float], cached_by_design: Collection[str] = ()
+) -> pd.DataFrame:
     """Table `runs` with the tags that what else was watched adds to its own.
 
-    `tables`: runs, telemetry, client, scheduler and reconciliation, by name.
+    `tables`: runs, telemetry, client, scheduler and reconciliation, by name. `cached_by_design`: sessions whose
+    workload is meant to hit the prefix cache.
     """
     runs, counts = tables["runs"], tables["reconciliation"]
     seen = {name: {row["run_id"]: row for row in tables[name].to_dict("records")}
@@ -68,7 +71,9 @@ def with_observers(tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, 
             found.add("THROTTLED")
         if sent and pd.notna(sent["saturated"]):
             found.add("CLIENT")
-        if queue and pd.notna(queue["prefix_hit_rate"]) and queue["prefix_hit_rate"] > thresholds["prefix_hits_max"]:
+        meant = run["session_id"] in cached_by_design
+        hits = queue.get("prefix_hit_rate")
+        if not meant and pd.notna(hits) and hits > thresholds["prefix_hits_max"]:
             found.add("CACHED")
         if pd.notna(run["window_throughput_tok_s"]) and _thin(watched, thresholds["telemetry_coverage_min"]):
             found.add("TELEM")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive.run_key import client_of
 from benchbook.engines.late_work import late_work
 from benchbook.measure import warmup as rules
 from benchbook.rawdata import RawSession
@@ -87,9 +88,12 @@ def _gate(
     rule: rules.Rule, readings: Sequence[rules.Reading], session: RawSession, concurrency: int
 ) -> rules.Gate | None:
     spares = _spares(session.spec)
+    """The gate over the runs of the client that sent the readings: another's figures differ by what it is, not by
+    whether the server stayed warm."""
     runs: tuple[list[rules.Reading], list[rules.Reading]] = [], []
+    first = client_of(session.readings[0])
     for record in session.runs:
-        if record["concurrency"] == concurrency:
+        if record["concurrency"] == concurrency and client_of(record) == first:
             runs[record["run"] in spares].append(rules.reading(record, session.log_of(record)))
     return rules.gate(rule, readings, *runs)
 

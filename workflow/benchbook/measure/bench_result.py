@@ -1,7 +1,8 @@
 """What a `vllm bench serve --save-detailed` result says of a run: is it whole, and how fast was it.
 
-Where our load client wrote the result, its key `benchbook` (engines/inside/client_truth.py) says what vLLM's own lists
-hide, and is believed; a result without it is read by vLLM's lists alone.
+Where a load client of ours wrote the result, its key `benchbook` says what vLLM's own lists hide, and is believed: that
+of engines/inside/client_truth.py, or the native client's, which says more (measure/client/result.py). A result without
+it is read by vLLM's lists alone.
 
 Standard library only: the session judges runs and warmup readings with it while it measures, derive reads the same
 numbers from the same functions.
@@ -13,7 +14,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 STALL_S = 1.0
@@ -24,9 +25,14 @@ STALL_TIMES = 3
 class Request:
     """One request as the client saw it; times in seconds, `start_s` on the client's monotonic clock.
 
-    Everything but `start_s`, `ok` and `error` is None for a request that failed. `itl_s` is one gap per chunk that
-    carried tokens. `queue_s`: from when the schedule had it to when it was sent, None without a request rate.
-    `tokens_from`: usage (the server's count) | retokenized (the client's guess) | None (not known).
+    Everything but `start_s`, `ok`, `error` and what is said of a failure is None for a request that failed. `itl_s` is
+    one gap per chunk that carried tokens. `queue_s`: from when the schedule had it to when it was sent, None without a
+    request rate. `tokens_from`: usage (the server's count) | retokenized (the client's guess) | None (not known).
+
+    The native client alone says (None otherwise): `failure_kind` and `failure_s`, why and how long after its start a
+    request failed; `asked_tokens`; `answer_ttft_s`, the first token that is no reasoning; `send_s`, until the kernel
+    had the request; `connect_s`, what a new connection took; `cached_tokens`, by the server; `chunk_kinds`, a letter
+    for each chunk (t answer, r reasoning, c tool call, e nothing), and `chunk_s`, when each came after the start.
     """
 
     ok: bool
@@ -39,6 +45,15 @@ class Request:
     output_tokens: int | None
     queue_s: float | None = None
     tokens_from: str | None = None
+    failure_kind: str | None = None
+    failure_s: float | None = None
+    asked_tokens: int | None = None
+    answer_ttft_s: float | None = None
+    send_s: float | None = None
+    connect_s: float | None = None
+    cached_tokens: int | None = None
+    chunk_kinds: str | None = None
+    chunk_s: tuple[float, ...] = ()
 
     @property
     def tpot_s(self) -> float | None:
@@ -66,14 +81,26 @@ def requests(result: Mapping[str, Any]) -> list[Request]:
     ):  # fmt: skip
         problem = _problem(error, n_out, note)
         start_s = start if start or problem is None else None  # vLLM lists 0 for a request that was never sent
+        told = {name: note.get(key) for name, key in _TOLD.items()}
         if problem is not None:
-            listed.append(Request(False, problem, start_s, None, None, (), None, None, queued))
+            told |= dict.fromkeys(_OF_AN_ANSWER) | {"chunk_s": _chunk_times(None, (), note)}
+            listed.append(Request(False, problem, start_s, None, None, (), None, None, queued, **told))
             continue
         tokens = note.get("usage_tokens") or n_out
         e2el_s = latency if latency is not None else ttft + math.fsum(itl)
         timing = _token_chunks(ttft, itl, e2el_s, tokens, note)
-        listed.append(Request(True, None, start_s, *timing, n_in, tokens, queued, _tokens_from(note)))
+        told["chunk_s"] = _chunk_times(ttft, itl, note)
+        listed.append(Request(True, None, start_s, *timing, n_in, tokens, queued, _tokens_from(note), **told))
     return listed
+
+
+# field of Request: key of the native client's notes
+_TOLD = {
+    "failure_kind": "failure_kinds", "failure_s": "failure_s", "asked_tokens": "asked_tokens",
+    "answer_ttft_s": "answer_ttfts", "send_s": "send_times", "connect_s": "connect_times",
+    "cached_tokens": "cached_tokens", "chunk_kinds": "chunk_kinds",
+}  # fmt: skip
+_OF_AN_ANSWER = ("answer_ttft_s", "cached_tokens")
 
 
 def _notes(result: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -83,7 +110,10 @@ def _notes(result: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def _problem(error: str, tokens: int, note: Mapping[str, Any]) -> str | None:
-    """Why a request failed, one line; None when it did not."""
+    """Why a request failed, one line; None when it did not. The native client has judged each request by itself."""
+    if "failure_kinds" in note:
+        kind = note["failure_kinds"]
+        return kind and (error.strip().splitlines() or [kind])[0]
     if told := note.get("stream_errors"):
         return f"error in the stream: {(told.strip().splitlines() or ['without a text'])[-1]}"
     if error.strip():
@@ -118,6 +148,18 @@ def _token_chunks(
         times.append(times[-1] + gap)
     kept = [time for index, time in enumerate(times) if index not in empty]
     return kept[0], kept[-1], tuple(later - sooner for sooner, later in pairwise(kept))
+
+
+def _chunk_times(ttft_s: float | None, gaps_s: Sequence[float], note: Mapping[str, Any]) -> tuple[float, ...]:
+    """When each streamed chunk came, from the request's start; nothing from a client that does not note them.
+
+    The native client lists them where they are not those of TTFT and ITL: some held no token, or the request failed.
+    """
+    if note.get("chunk_times") is not None:
+        return tuple(note["chunk_times"])
+    if ttft_s is None or len(note.get("chunk_kinds") or ()) != len(gaps_s) + 1:
+        return ()
+    return tuple(accumulate((ttft_s, *gaps_s)))
 
 
 @dataclass(frozen=True)
@@ -158,9 +200,10 @@ class Judgement:
     reason: str | None
 
 
-def judge(result: Mapping[str, Any], num_prompts: int, output_tokens: int) -> Judgement:
+def judge(result: Mapping[str, Any], num_prompts: int, output_tokens: int | None) -> Judgement:
     """Whether every request asked for came back whole.
 
+    `output_tokens`: asked of each, None where lengths vary; a client's own note of what it asked for goes before it.
     The command exits 0 with every request failed (engines.md 2), so only the requests themselves tell.
     """
     listed = requests(result)
@@ -172,11 +215,16 @@ def judge(result: Mapping[str, Any], num_prompts: int, output_tokens: int) -> Ju
         return Judgement("incomplete", "requests", f"{len(bad)} of {num_prompts} requests failed: {bad[0].error}")
     if len(listed) != num_prompts:
         return Judgement("incomplete", "requests", f"{len(listed)} of {num_prompts} requests were sent")
-    short = [request for request in listed if request.output_tokens != output_tokens]
+    asked = [output_tokens if request.asked_tokens is None else request.asked_tokens for request in listed]
+    if None in asked:
+        return Judgement("incomplete", "short_output", "the result does not say how many tokens were asked for")
+    short = [(request.output_tokens, tokens) for request, tokens in zip(listed, asked, strict=True)
+             if request.output_tokens != tokens]  # fmt: skip
     if short:
+        got, wanted = short[0]
         return Judgement(
             "incomplete", "short_output",
-            f"{len(short)} of {num_prompts} requests did not return the {output_tokens} tokens asked for "
-            f"(first: {short[0].output_tokens})",
+            f"{len(short)} of {num_prompts} requests did not return the {f'{wanted} ' * (len(set(asked)) == 1)}tokens "
+            f"asked for (first: {got}{'' if len(set(asked)) == 1 else f' of {wanted}'})",
         )  # fmt: skip
     return Judgement("ok", None, None)

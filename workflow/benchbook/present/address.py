@@ -10,12 +10,15 @@ _BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "schedule
 
 
 def row_key(table: str, row: Mapping[Any, Any]) -> str:
-    """The key of a row: sweep `<arm>/c<C>`, timeline `<session>/<label>`, reconciliation `<run>/<quantity>`, else the
-    row's id.
+    """The key of a row: sweep and crosscheck `<arm>/c<C>`, with `/<client>` after it where a sweep has several clients,
+    timeline `<session>/<label>`, reconciliation `<run>/<quantity>`, else the row's id.
 
     Raises KeyError for a table whose rows have no address.
     """
     if table == "sweep":
+        named = isinstance(row["client"], str)
+        return f"{row['arm']}/c{row['concurrency']}" + (f"/{row['client']}" if named else "")
+    if table == "crosscheck":
         return f"{row['arm']}/c{row['concurrency']}"
     if table == "timeline":
         return f"{row['session_id']}/{row['label']}"

@@ -67,10 +67,19 @@ def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) ->
     throughput = Col("throughput_tok_s", span=("throughput_min_tok_s", "throughput_max_tok_s"))
     tpot = Col("tpot_mean_ms", span=("tpot_min_ms", "tpot_max_ms"))
     ttft = Col("ttft_mean_ms", span=("ttft_min_ms", "ttft_max_ms"))
-    columns: list[str | Col] = ["arm", "concurrency", throughput, tpot, ttft]
+    columns: list[str | Col] = ["arm", "concurrency", *_if_any(frame, "client"), throughput, tpot, ttft]
     columns += ["sessions", "runs", "tags"] if short else [
         "itl_p50_ms", "e2el_mean_ms", "sessions", "runs", "runs_not_ok", "tags"]
     return table(frame, "sweep", caption, columns, name=name)
+
+
+def _crosscheck(frame: pd.DataFrame) -> Table:
+    columns: list[str | Col] = ["arm", "concurrency", "pairs"]
+    for name, unit in (("throughput", "tok_s"), ("tpot", "ms"), ("ttft", "ms")):
+        columns += [f"{name}_native_{unit}", f"{name}_vllm_bench_{unit}",
+                    Col(f"{name}_difference", span=(f"{name}_difference_min", f"{name}_difference_max"))]
+    return table(frame, "crosscheck", "Two load clients on one server: means over pairs; below a difference its range.",
+                 columns)
 
 
 def _ends(sweep: pd.DataFrame) -> pd.DataFrame:
@@ -148,12 +157,13 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "session_id", "slot", "arm", "weights_gib", "kv_memory_gib", "kv_cache_tokens", "graphs_piecewise",
             "graphs_full", "capture_s", "capture_gib"], name="memory"),
         "steady": table(runs, "runs", "Steady window, whole waves and Little’s check of every run.", [
-            "run_id", "slot", "window_s", "throughput_tok_s", "window_throughput_tok_s", "waves", "whole_waves",
-            "in_flight_mean", "fill", "little_delta", "little", "warmup_verdict", "tags"], name="steady", dense=True),
+            "run_id", "slot", *_client_if_several(runs), "window_s", "throughput_tok_s", "window_throughput_tok_s",
+            "waves", "whole_waves", "in_flight_mean", "fill", "little_delta", "little", "warmup_verdict", "tags"],
+            name="steady", dense=True),
         "latencies": table(runs, "runs", "Latencies of every run; percentiles where there are requests enough.", [
-            "run_id", "slot", "completed", "ttft_mean_ms", "ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms", "tpot_mean_ms",
-            "step_ms", "itl_p50_ms", "tokens_per_chunk", "tokens_per_step", "throughput_peak_tok_s", "stalls",
-            "ttft_slow_share", "ttft_mode_ratio"], name="latencies", dense=True),
+            "run_id", "slot", *_client_if_several(runs), "completed", "ttft_mean_ms", "ttft_p50_ms", "ttft_p90_ms",
+            "ttft_p99_ms", "tpot_mean_ms", "step_ms", "itl_p50_ms", "tokens_per_chunk", "tokens_per_step",
+            "throughput_peak_tok_s", "stalls", "ttft_slow_share", "ttft_mode_ratio"], name="latencies", dense=True),
         "host": table(telemetry, "telemetry", "Host: the naive mean beside the one in the run.", [
             "run_id", "slot", "window_s", "samples", "coverage", "cpu_util_naive_pct", "cpu_util_pct",
             "cpu_util_max_core_pct", "server_cpu_cores", "client_cpu_cores", "server_memory_gib",
@@ -162,10 +172,17 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "run_id", "slot", "concurrency", "scrapes", "running_mean", "waiting_mean", "waiting_max", "outside_mean",
             "outside_share", "engine_arrival_rate_req_s", "kv_cache_usage_max", "preemptions", "prefix_hit_rate",
             "engine_steps", "tokens_per_engine_step"], dense=True),
+        "crosscheck": _crosscheck(frames["crosscheck"]),
+        "ttft_crosscheck": table(frames["crosscheck"], "crosscheck", "Where the two clients’ TTFT differ.", [
+            "arm", "concurrency", "pairs", "ttft_native_ms", "ttft_vllm_bench_ms", "ttft_difference_ms",
+            "ttft_excess_native_ms", "ttft_excess_vllm_bench_ms", "ttft_server_difference_ms"],
+            name="crosscheck-ttft"),
         "client": table(frames["client"], "client", "Load client: its own load, and its figures beside the server’s.", [
-            "run_id", "slot", "client_cpu_cores", "loop_lag_p99_ms", "resend_gap_median_ms", "itl_client_mean_ms",
-            "itl_server_mean_ms", "itl_ratio", "ttft_client_mean_ms", "ttft_server_mean_ms", "ttft_excess_ms",
-            "saturated"], dense=True),
+            "run_id", "slot", "client", *_if_any(frames["client"], "loop"), *_if_any(frames["client"], "processes"),
+            "client_cpu_cores", *_if_any(frames["client"], "receive_wait_mean_ms"),
+            *_if_any(frames["client"], "receive_queue_max_bytes"), "loop_lag_p99_ms", "resend_gap_median_ms",
+            "itl_client_mean_ms", "itl_server_mean_ms", "itl_ratio", "ttft_client_mean_ms", "ttft_server_mean_ms",
+            "ttft_excess_ms", "saturated"], dense=True),
         "reconciliation": table(frames["reconciliation"], "reconciliation",
                                 "Three counts of every run: client, /metrics, server log.", [
             "run_id", "quantity", "client", "metrics", "log", "difference", "outcome"], dense=True),
@@ -178,7 +195,7 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         "failures": table(frames["failures"], "failures", "What failed, why, and what it cost.", [
             "failure_id", "slot", "arm", "what", "failure_class", "reason", "remedy", "expected", "cost_s"]),
         "index": table(runs, "runs", "Every run asked for.", [
-            Col("run_id", anchor=True), "slot", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
+            Col("run_id", anchor=True), "slot", "client", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
             "num_prompts", "completed", "spec_hash", "reason"], name="run-index", dense=True),
     }
 
@@ -187,6 +204,10 @@ def _without_warmup(runs: pd.DataFrame, warmup: pd.DataFrame) -> int:
     """How many concurrencies of a session were measured without any reading there."""
     places = [set(zip(frame["session_id"], frame["concurrency"], strict=True)) for frame in (runs, warmup)]
     return len(places[0] - places[1])
+
+
+def _client_if_several(runs: pd.DataFrame) -> list[str]:
+    return ["client"] if runs["client"].nunique() > 1 else []
 
 
 def _if_any(frame: pd.DataFrame, column: str) -> list[str]:
@@ -268,6 +289,7 @@ def build(context: ReportInput) -> dict[str, Any]:
         "gpu_energy": wording.GPU_ENERGY,
         "sampling_cost": wording.SAMPLING_COST,
         "of_client": wording.CLIENT,
+        "of_crosscheck": wording.CROSSCHECK,
         "of_scheduler": wording.SCHEDULER,
         "of_reconciliation": wording.RECONCILIATION,
         "no_failures": wording.no_failures(),

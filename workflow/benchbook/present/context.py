@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-FRAMES = ("runs", "sessions", "warmup", "telemetry", "client", "scheduler", "reconciliation", "sweep", "failures",
-          "timeline")
+FRAMES = ("runs", "sessions", "warmup", "telemetry", "client", "scheduler", "reconciliation", "crosscheck", "sweep",
+          "failures", "timeline")
 
 
 @dataclass(frozen=True)

@@ -54,11 +54,15 @@ def draw(sweep: pd.DataFrame, runs: pd.DataFrame, out: Path, arms: Sequence[str]
     """Write the SVG of the sweep: one point per ok run, a line through the sweep table's means.
 
     Tagged runs are hollow, runs that are not ok are crosses on the axis. `arms` fixes the order of the colours; by
-    default the order in the runs table.
+    default the order in the runs table. Of several load clients each draws a line of its own, named after both.
     """
     if runs.empty:
         no_data(out, "no run was asked for")
         return
+    if runs["client"].nunique() > 1:
+        clients = runs["client"].unique()
+        arms = [f"{arm}, {client}" for arm in dict.fromkeys((*arms, *runs["arm"])) for client in clients]
+        sweep, runs = (frame.assign(arm=frame["arm"] + ", " + frame["client"]) for frame in (sweep, runs))
     shown = [arm for arm in (*arms, *runs["arm"]) if arm in set(runs["arm"])]
     all_styles = arm_styles((*arms, *runs["arm"]))
     styles = {arm: all_styles[arm] for arm in dict.fromkeys(shown)}

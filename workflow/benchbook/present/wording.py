@@ -53,6 +53,13 @@ CLIENT = (
     "Against a server of known timing, vllm bench serve adds about 2 ms at one request in flight and 25 ms at 64 with "
     "a burst of sends; its TPOT holds to 1 %."
 )
+CROSSCHECK = (
+    "Both load clients sent the same work to the same server, one run after the other, in pairs that take turns in who "
+    "goes first; a difference is that of vllm-bench over native, pair by pair, and its range is over the pairs. The "
+    "server’s own mean TTFT, from /metrics, splits a difference in TTFT: what the server saw as well came about in it; "
+    "the rest did outside of it, where a client starts its clock before the request is written, makes a connection "
+    "within the time it measures, or reads the first token late."
+)
 SCHEDULER = (
     "Outside are requests that the client has sent and that are neither running nor waiting in the engine: still with "
     "the server’s front end, or on their way back. Engine steps are given only for one engine behind one API server; "
