@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import scriptedserver
 from benchbook import cli
@@ -68,6 +69,11 @@ def test_what_it_leaves_is_read_by_check_and_never_overwritten(
         before = (out / "result.json").read_bytes()
         assert load(server, "--out", str(out)) == 2
     assert (out / "result.json").read_bytes() == before
+    requests, chunks = (pd.read_parquet(out / f"{name}.parquet") for name in ("requests", "chunks"))
+    assert requests["ok"].tolist() == [True] * 4 and set(requests["requested_output_tokens"]) == {5}
+    assert len(chunks) == 20 and chunks.groupby("request")["t_s"].min().tolist() == pytest.approx(
+        (requests["ttft_ms"] / 1000).tolist()
+    )
     assert "exists already" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["check", str(out / "result.json"), "--json"])

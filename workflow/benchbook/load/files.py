@@ -20,8 +20,17 @@ def refuse_to_overwrite(folder: Path) -> None:
 
 
 def write(folder: Path, value: Mapping[str, Any]) -> None:
+    """Write a run's result, and tables `requests` and `chunks` of it (schema.py); after the run, for pandas is slow."""
+    from benchbook.derive import requests
+
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT).write_text(json.dumps(value), encoding="utf-8")
+    told = value["benchbook_client"]
+    spec = {"slot": "", "arm": "", "workload": {"output_tokens": None}}
+    record = {"run": folder.name, "concurrency": value["max_concurrency"] or value["num_prompts"], "repeat": 1,
+              "t_start_s": told["t_start_s"], "m_start_s": told["m_start_s"]}  # fmt: skip
+    requests.table(requests.rows("", spec, record, value)).to_parquet(folder / REQUESTS)
+    requests.chunks("", spec, record, value).to_parquet(folder / CHUNKS)
 
 
 def without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
