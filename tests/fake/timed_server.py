@@ -194,7 +194,7 @@ class Engine:
         """Send the chunk that is due, and those that fell due meanwhile with it: a late engine keeps its pace."""
         while request in self.running and request.due <= (now := self._loop.time()):
             if now < self._halted_until:
-                request.due += self._halt_s
+                self._halt(request)
             elif not self._befalls(request, now):
                 self._send_chunk(request, now)
         request.connection.flush()
@@ -229,7 +229,7 @@ class Engine:
         if fault == "stall":
             self._halt_s = request.plan.seconds
             self._halted_until = now + self._halt_s
-            request.due += self._halt_s
+            self._halt(request)
         elif fault == "hang":
             request.due = math.inf
         elif fault == "cut":
@@ -243,6 +243,10 @@ class Engine:
                 self._end(other, "killed")
             os.kill(os.getpid(), signal.SIGKILL)
         return fault in ("stall", "hang", "cut", "reset")
+
+    def _halt(self, request):
+        """Put off what was due; never into the halt itself, where it would be put off once more."""
+        request.due = max(request.due + self._halt_s, self._halted_until)
 
     def _count_chunk(self, request, tokens, sent):
         counters, plan = self.counters, request.plan
