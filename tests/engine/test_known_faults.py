@@ -1,4 +1,4 @@
-"""Faults injected one by one into a server that writes down what it did, seen through the real load client.
+"""Faults injected one by one into a server that writes down what it did, seen through the real load clients.
 
 One session, a run per fault: what the fault did to its run, and that the numbers of the rest are right.
 """
@@ -21,6 +21,7 @@ FAULTS = {
     "speculation": {"fault": None, "tokens_per_chunk": 2, "speculative": True},
     "http500": {}, "prefix_hits": {}, "jit": {"request": HIT}, "hang": {"request": HIT}, "after_hang": {"fault": None},
 }  # fmt: skip
+READ_GAP_S = 8.0  # longer than a stall
 UNINTENDED = {"UNWARMED", "UNSTEADY", "TELEM"}  # of runs as short as these
 MANY = 16
 FATAL = {
@@ -28,26 +29,31 @@ FATAL = {
 }  # fmt: skip
 
 
-def measure(faults, concurrency, folder, python, model):
+def measure(client, faults, concurrency, folder, python, model):
     """Measure one run per fault, in this order; the function from a fault to its Run, and the sessions."""
     names = {fault: f"only_c{concurrency}_r{number}" for number, fault in enumerate(faults, start=1)}
     plan = {names[fault]: {"fault": fault} | settings for fault, settings in faults.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "NODE_LOCK", folder / "node.lock")
         measured = timed.measure(
-            python, model, folder, plan, {concurrency: WAVES}, repeats=len(faults), output_tokens=TOKENS, run_s=12.0,
+            client, python, model, folder, plan, {concurrency: WAVES}, repeats=len(faults), output_tokens=TOKENS,
+            run_s=12.0, read_gap_s=READ_GAP_S,
         )  # fmt: skip
     return lambda fault: measured.run(names[fault]), measured.sessions
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory, engine_python, tiny_model):
-    return measure(FAULTS, C, tmp_path_factory.mktemp("faults"), engine_python, tiny_model)[0]
+@pytest.fixture(scope="module", params=["native", "vllm-bench"])
+def run(request, tmp_path_factory, engine_python, tiny_model):
+    return measure(request.param, FAULTS, C, tmp_path_factory.mktemp("faults"), engine_python, tiny_model)[0]
 
 
 @pytest.fixture(scope="module")
 def died(tmp_path_factory, engine_python, tiny_model):
-    return measure(FATAL, MANY, tmp_path_factory.mktemp("fatal"), engine_python, tiny_model)
+    return measure("native", FATAL, MANY, tmp_path_factory.mktemp("fatal"), engine_python, tiny_model)
+
+
+def is_native(run):
+    return run.row["client"] == "native"
 
 
 def right(run):
@@ -102,12 +108,14 @@ def test_one_slow_first_token(run):
     assert slow.row["stalls"] == 1 and slow.tags - UNINTENDED == {"STALLED"}
 
 
-@pytest.mark.parametrize(("fault", "told"), [
-    ("error_event", "error in the stream: EngineCore encountered an issue"),
-    ("cut", "the stream ended without [DONE]"), ("reset", "ClientPayloadError"),
+@pytest.mark.parametrize(("fault", "of_vllm", "of_native"), [
+    ("error_event", "error in the stream: EngineCore encountered an issue",
+     "error_event: EngineCore encountered an issue"),
+    ("cut", "the stream ended without [DONE]", "no_done: "), ("reset", "ClientPayloadError", "closed: "),
 ])  # fmt: skip
-def test_an_answer_that_broke_off(run, fault, told):
+def test_an_answer_that_broke_off(run, fault, of_vllm, of_native):
     broken = run(fault)
+    told = of_native if is_native(broken) else of_vllm
     right(broken)
     assert broken.row["status"] == "incomplete" and broken.row["failed"] == 1
     assert broken.tags - UNINTENDED == {"INCOMPLETE", "MISMATCH"}, "the server counted what the client leaves out"
@@ -117,18 +125,29 @@ def test_an_answer_that_broke_off(run, fault, told):
     assert told in request["error"]
     names = ("ttft_ms", "e2el_ms", "tpot_ms", "t_last_s", "output_tokens", "prompt_tokens", "chunks")
     assert all(pd.isna(request[name]) for name in names) and len(request["itl_ms"]) == 0
+    if is_native(broken):
+        assert request["failure_kind"] == of_native.partition(":")[0] and request["failure_s"] > 0
 
 
 def test_fewer_tokens_than_asked_for(run):
     short = run("short")
+    if is_native(short):
+        assert f"1 of {REQUESTS} requests failed: short_output: {TOKENS // 2} tokens came and {TOKENS} were" in (
+            short.row["reason"])  # fmt: skip
+        assert short.row["output_tokens"] == (REQUESTS - 1) * TOKENS
+        return
     right(short)
     assert short.row["status"] == "incomplete" and short.tags - UNINTENDED == {"INCOMPLETE"}
     assert f"1 of {REQUESTS} requests did not return the {TOKENS} tokens" in short.row["reason"]
     assert short.row["output_tokens"] == REQUESTS * TOKENS - TOKENS // 2
 
 
-def test_a_count_that_the_client_guessed(run):
+def test_a_count_that_the_server_did_not_tell(run):
     guessed = run("no_usage")
+    if is_native(guessed):
+        assert f"1 of {REQUESTS} requests failed: no_usage: " in guessed.row["reason"]
+        assert guessed.row["output_tokens"] == (REQUESTS - 1) * TOKENS and guessed.row["tokens_from"] == "usage"
+        return
     right(guessed)
     counts = guessed.raw.result(guessed.record)["benchbook"]["usage_tokens"]
     assert counts.count(None) == 1 and counts.count(TOKENS) == REQUESTS - 1
@@ -157,14 +176,21 @@ def test_chunks_without_a_token(run):
     right(empty)
     assert empty.row["status"] == "ok" and empty.tags <= UNINTENDED and empty.row["tokens_per_chunk"] == 1.0
     assert empty.row["itl_p50_ms"] == pytest.approx(10, rel=0.1)
-    gaps_of_vllm = sum(len(gaps) for gaps in empty.raw.result(empty.record)["itls"])
-    assert gaps_of_vllm > 1.5 * REQUESTS * (TOKENS - 1), "vLLM takes them for tokens"
+    result = empty.raw.result(empty.record)
+    if is_native(empty):
+        kinds = "".join(result["benchbook"]["chunk_kinds"])
+        assert kinds.count("t") == REQUESTS * TOKENS and kinds.count("e") > 0.5 * REQUESTS * TOKENS
+        assert sum(len(gaps) for gaps in result["itls"]) == REQUESTS * (TOKENS - 1)
+    else:
+        gaps_of_vllm = sum(len(gaps) for gaps in result["itls"])
+        assert gaps_of_vllm > 1.5 * REQUESTS * (TOKENS - 1), "vLLM takes them for tokens"
 
 
 def test_every_request_answered_500(run):
     failed = run("http500")
     assert failed.row["status"] == "failed" and failed.row["failed"] == REQUESTS
-    assert f"all {REQUESTS} requests failed: Internal Server Error" in failed.row["reason"]
+    told = "http_status: HTTP 500: Internal server error" if is_native(failed) else "Internal Server Error"
+    assert f"all {REQUESTS} requests failed: {told}" in failed.row["reason"]
     figures = ("throughput_tok_s", "tpot_mean_ms", "ttft_mean_ms", "itl_mean_ms", "output_tokens", "tokens_per_chunk")
     assert all(pd.isna(failed.row[name]) for name in figures)
     assert failed.tags - UNINTENDED == {"INCOMPLETE"}
@@ -183,8 +209,13 @@ def test_prefix_hits_and_a_late_compilation_leave_their_mark(run):
 
 def test_a_server_that_stops_sending_costs_its_run_only(run):
     hung, after = run("hang"), run("after_hang")
-    assert hung.row["status"] == "failed" and "not finished within 12 s" in hung.row["reason"]
-    assert hung.record["failure_kind"] == "timeout" and hung.record["client"] is None
+    if is_native(hung):
+        assert f"1 of {REQUESTS} requests failed: read_gap: " in hung.row["reason"]
+        (request,) = hung.requests[~hung.requests["ok"]].to_dict("records")
+        assert request["failure_kind"] == "read_gap" and request["failure_s"] > READ_GAP_S
+    else:
+        assert hung.row["status"] == "failed" and "not finished within 12 s" in hung.row["reason"]
+        assert hung.record["failure_kind"] == "timeout" and hung.record["client"] is None
     assert "INCOMPLETE" in hung.tags
     right(after)
     assert after.row["status"] == "ok" and after.raw is hung.raw, "the session went on"

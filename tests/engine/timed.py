@@ -1,4 +1,4 @@
-"""A session against the server of known timing, measured by the real load client, beside what the server really did."""
+"""A session against the server of known timing, measured by a real load client, beside what the server really did."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measured:
     def run(self, name: str) -> Run:
         (row,) = self.runs[self.runs["run_id"].str.endswith(f"/{name}")].to_dict("records")
         truth = self.truth[self.truth["run"] == name]
-        # vLLM's client ends its request ids with the index in its lists
+        # both clients end their request ids with the index in their lists
         truth = truth.set_index(truth["request_id"].str.rsplit("-", n=1).str[-1].astype(int)).sort_index()
         requests = self.requests[self.requests["run_id"] == row["run_id"]].set_index("request")
         records = {record["run"]: (raw, record) for raw in self.sessions for record in raw.runs}
@@ -79,20 +79,22 @@ class Run:
 
 
 def measure(
-    python: Path, model: Path, folder: Path, plan: dict[str, dict[str, Any]], waves: dict[int, int], **spec: Any
-) -> Measured:
+    client: str, python: Path, model: Path, folder: Path, plan: dict[str, dict[str, Any]], waves: dict[int, int],
+    **spec: Any,
+) -> Measured:  # fmt: skip
     """Measure a session (specs.make) in `folder` whose server follows `plan` (fields of its Plan, by run name);
-    `waves` by concurrency."""
+    `waves` by concurrency. `client`: native, or vllm-bench in the environment of `python`."""
     store, truth_file = folder / "store", folder / "truth.jsonl"
     env = {"TIMED_TRUTH": str(truth_file), "TIMED_STORE": str(store), "TIMED_PLAN": json.dumps(plan)}
-    made = specs.make(SERVER, model=str(model), env=env, concurrency=tuple(waves), **spec)
+    made = specs.make(SERVER, model=str(model), env=env, concurrency=tuple(waves), clients=(client,), **spec)
     for block in made["plan"]:
         block["num_prompts"] = block["concurrency"] * waves[block["concurrency"]]
-    made["client_engine"] = made["engine"] | {"python": str(python), "env": {}}
+    if client == "vllm-bench":
+        made["client_engine"] = made["engine"] | {"python": str(python), "env": {}}
     made["spec_hash"] = specification.spec_hash(made)
     manifest = session.measure(made, store, folder, Told(io.StringIO()))
     sessions = rawdata.sessions(manifest, store)
-    requests, runs = bench.tables(sessions, warmup.table(sessions), thresholds(), [])
+    requests, _, runs = bench.tables(sessions, warmup.table(sessions), thresholds(), [])
     tables = observed.tables(sessions, requests, runs, thresholds())
     tables |= {"runs": runs, "telemetry": schema.empty("telemetry")}
     truth = pd.DataFrame([json.loads(line) for line in truth_file.read_text().splitlines()])

@@ -57,7 +57,7 @@ def test_every_request_fails_then_they_are_measured_again(tmp_path):
     assert runs[["throughput_tok_s", "ttft_mean_ms", "tpot_mean_ms"]].isna().all().all()
     assert len(tables(project, "failures")) == len(runs)
     html = (project.folder / "reports/small/report.html").read_text()
-    assert "HTTP Error 400" in html
+    assert "http_status: HTTP 400: refused" in html
     assert len(project.sessions()) == 2
     retried = subprocess.run([sys.executable, "-m", "benchbook", "retry", "small"], cwd=project.folder,
                              capture_output=True, text=True, check=True)  # fmt: skip

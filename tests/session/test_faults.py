@@ -60,13 +60,14 @@ def test_a_server_that_dies_in_a_run_is_booted_once_more_for_the_rest(measured, 
     assert second.ending["reboot_of"] == first.session_id
 
 
-def test_every_request_failed(measured):
-    manifest, (raw,) = measured(specs.make(env={"FAKE_REFUSE": "1"}))
+@pytest.mark.parametrize("client", ["native", "vllm-bench"])
+def test_every_request_failed(measured, client):
+    manifest, (raw,) = measured(specs.make(env={"FAKE_REFUSE": "1"}, clients=(client,)))
     assert manifest["measured"] == []
     assert raw.status == "complete", "the session went on: failed requests are a result"
     assert statuses(raw) == dict.fromkeys(ALL_RUNS, "failed")
     for record in raw.runs:
-        assert record["failure_kind"] == "requests" and "HTTP Error 400" in record["reason"]
+        assert record["failure_kind"] == "requests" and "HTTP" in record["reason"] and "400" in record["reason"]
         assert record["throughput_tok_s"] is None and record["tpot_mean_ms"] is None
     verdicts = [store.read_json(path) for path in raw.folder.glob("warmup/verdict_c*.json")]
     assert {verdict["verdict"] for verdict in verdicts} == {"UNWARMED"}
@@ -93,11 +94,34 @@ def test_a_server_that_never_gets_ready(measured):
     assert "not ready within 1 s (limits.ready_s)" in raw.ending["reason"]
 
 
-def test_a_run_that_times_out_costs_that_run_only(measured):
-    manifest, (raw,) = measured(specs.make(env={"FAKE_CLIENT": "hang"}, repeats=1, run_s=1.0))
+@pytest.mark.parametrize("client", ["native", "vllm-bench"])
+def test_a_run_that_times_out_costs_that_run_only(measured, client):
+    hang = {"FAKE_HANG_RUNS": "only_c1_r1,only_c2_r1"}
+    manifest, (raw,) = measured(specs.make(env=hang, repeats=1, run_s=1.0, clients=(client,)))
     assert {record["failure_kind"] for record in raw.runs} == {"timeout"}
     assert len(raw.runs) == 2, "a new client went on with the next run"
     assert manifest["measured"] == []
+
+
+def test_a_server_that_falls_silent_is_given_up_before_the_run_is(measured):
+    manifest, (raw,) = measured(specs.make(env={"FAKE_HANG_RUNS": "only_c2_r1"}, concurrency=(2,), read_gap_s=0.5))
+    failed, after = raw.runs
+    assert failed["status"] == "failed" and failed["reason"].startswith("all 4 requests failed: read_gap: ")
+    assert failed["failure_kind"] == "requests" and manifest["measured"] == [after["run"]]
+
+
+def test_two_clients_take_turns_on_one_server(measured):
+    spec = specs.make(clients=("native", "vllm-bench"), concurrency=(2,), repeats=2)
+    manifest, (raw,) = measured(spec)
+    assert [(record["run"], record["client_name"]) for record in raw.runs] == [
+        ("only_c2_r1", "native"), ("only_c2_r2", "vllm-bench"), ("only_c2_r3", "native"), ("only_c2_r4", "vllm-bench"),
+    ]  # fmt: skip
+    assert {record["client_name"] for record in raw.readings} == {"native"}
+    assert [event["label"] for event in raw.events if event["phase"] == "client"] == ["native", "vllm-bench"]
+    assert set(manifest["measured"]) == {f"only_c2_r{n}" for n in (1, 2, 3, 4)}
+    noted = {record["run"]: record["client"] for record in raw.runs}
+    assert noted["only_c2_r1"]["name"] == "native" and noted["only_c2_r1"]["processes"] == 1
+    assert noted["only_c2_r2"] is None, "the fake client notes nothing of itself"
 
 
 def test_a_server_that_ignores_the_request_to_stop_is_killed(measured):
@@ -119,7 +143,8 @@ def test_a_missing_interpreter_is_a_boot_that_failed(measured, tmp_path):
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda spec: spec | {"schema": 99}, "specification version 99"),
-    (lambda spec: spec | {"workload": {"input_tokens": 1, "output_tokens": 2}}, "was changed after it was written"),
+    (lambda spec: spec | {"schema": 1}, "specification version 1"),
+    (lambda spec: spec | {"endpoint": "chat"}, "was changed after it was written"),
     (lambda spec: [], "is no session specification"),
 ])  # fmt: skip
 def test_a_specification_that_cannot_be_used_is_refused(tmp_path, change, message):

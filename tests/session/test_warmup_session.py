@@ -27,10 +27,10 @@ def make(env: dict[str, str], **changes: Any) -> dict[str, Any]:
     return specs.make(env={"FAKE_TPOT_S": "0.01"} | env, **asked)
 
 
-def seeds_of(kind: str, *places: int) -> str:
-    """Seeds of the first block's readings, runs or spares at these places, from 0."""
+def names_of(kind: str, *places: int) -> str:
+    """Names of the first block's readings, runs or spares at these places, from 0."""
     block = make({})["plan"][0]
-    return ",".join(str(block[kind][place]["seed"]) for place in places)
+    return ",".join(block[kind][place]["name"] for place in places)
 
 
 def recorded(raw, what):
@@ -39,12 +39,12 @@ def recorded(raw, what):
 
 def derived(raw):
     readings = warmup.table([raw])
-    _, runs = bench.tables([raw], readings, THRESHOLDS, [])
+    *_, runs = bench.tables([raw], readings, THRESHOLDS, [])
     return readings, runs.set_index("repeat").sort_index()
 
 
 def test_readings_go_on_until_the_server_has_converged(measured):
-    manifest, (raw,) = measured(make({"FAKE_SLOW_SEEDS": seeds_of("readings", 0, 1, 2)}))
+    manifest, (raw,) = measured(make({"FAKE_SLOW_RUNS": names_of("readings", 0, 1, 2)}))
     assert len(raw.readings) >= 8, "five readings in a row without the trend of the first three"
     assert recorded(raw, "verdict")["verdict"] == "CONVERGED" and recorded(raw, "gate")["outcome"] == "passed"
     readings, runs = derived(raw)
@@ -70,7 +70,7 @@ def test_a_server_that_never_converges_is_measured_all_the_same(measured):
 @pytest.mark.parametrize("rule", [WIDE, None], ids=["converged", "two-agree"])
 def test_a_server_that_still_compiles_is_not_accepted(measured, rule):
     least, late = (6, (4, 5)) if rule else (2, (0, 1))
-    _, (raw,) = measured(make({"FAKE_LATE_SEEDS": seeds_of("readings", *late)}, warmup=rule))
+    _, (raw,) = measured(make({"FAKE_LATE_RUNS": names_of("readings", *late)}, warmup=rule))
     assert len(raw.readings) >= late[-1] + 3, "two readings without such a line after the last with one"
     assert len(raw.readings) > least
     readings, _ = derived(raw)
@@ -79,13 +79,13 @@ def test_a_server_that_still_compiles_is_not_accepted(measured, rule):
 
 
 def test_late_work_to_the_end_is_never_accepted(measured):
-    _, (raw,) = measured(make({"FAKE_LATE_SEEDS": seeds_of("readings", *range(7))}, readings=7))
+    _, (raw,) = measured(make({"FAKE_LATE_RUNS": names_of("readings", *range(7))}, readings=7))
     assert recorded(raw, "verdict")["verdict"] == "UNWARMED"
     assert "compiling, tuning or capturing during reading 7" in recorded(raw, "verdict")["reason"]
 
 
 def test_runs_over_which_the_server_moved_are_measured_once_more(measured):
-    spec = make({"FAKE_SLOW_SEEDS": seeds_of("runs", 0)})
+    spec = make({"FAKE_SLOW_RUNS": names_of("runs", 0)})
     manifest, (raw,) = measured(spec)
     assert recorded(raw, "gate")["outcome"] == "rerun passed"
     assert [record["run"] for record in raw.runs] == [f"only_c1_r{n}" for n in range(1, 7)]
@@ -102,8 +102,8 @@ def test_runs_over_which_the_server_moved_are_measured_once_more(measured):
 
 
 def test_runs_that_moved_twice_are_all_unwarmed(measured):
-    slow = seeds_of("runs", 0) + "," + seeds_of("rerun", 1)
-    _, (raw,) = measured(make({"FAKE_SLOW_SEEDS": slow}))
+    slow = names_of("runs", 0) + "," + names_of("rerun", 1)
+    _, (raw,) = measured(make({"FAKE_SLOW_RUNS": slow}))
     assert recorded(raw, "gate")["outcome"] == "failed"
     readings, runs = derived(raw)
     assert set(readings["gate"]) == {"failed"} and readings["verdict"].iloc[0] == "CONVERGED"
@@ -113,7 +113,7 @@ def test_runs_that_moved_twice_are_all_unwarmed(measured):
 
 
 def test_a_server_that_dies_in_a_rerun_leaves_no_run_missing(measured, tmp_path):
-    env = {"FAKE_SLOW_SEEDS": seeds_of("runs", 0), "FAKE_DIE_SEEDS": seeds_of("rerun", 1)}
+    env = {"FAKE_SLOW_RUNS": names_of("runs", 0), "FAKE_DIE_RUNS": names_of("rerun", 1)}
     manifest, found = measured(make(env | {"FAKE_DIED_FLAG": str(tmp_path / "died")}))
     assert len(found) == 1 and found[0].status == "failed", "nothing that was planned is still to come"
     assert set(manifest["planned"]) < set(manifest["measured"])

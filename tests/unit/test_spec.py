@@ -42,7 +42,8 @@ def test_the_hash_moves_with_what_bears_on_the_figures_and_with_nothing_else():
     assert [s["spec_hash"] for s in specs(limits=dataclasses.replace(booking.limits, ready_s=1.0))] == before
     relaxed = dataclasses.replace(booking.thresholds, little_pass=0.5)
     assert [s["spec_hash"] for s in specs(thresholds=relaxed)] == before
-    longer = dataclasses.replace(booking.workload, output_tokens=booking.workload.output_tokens + 1)
+    content = {**booking.workload.content, "output_tokens": 129}
+    longer = dataclasses.replace(booking.workload, content=content)
     assert not set(before) & {s["spec_hash"] for s in specs(workload=longer)}
     warm = dataclasses.replace(booking.schedule, cold_boot=False)
     assert not set(before) & {s["spec_hash"] for s in specs(schedule=warm)}

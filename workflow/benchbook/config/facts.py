@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchbook.config import spec, warmup_facts
+from benchbook.config import spec, warmup_facts, workload_facts
 from benchbook.config.check import schema
 from benchbook.config.load import Booking
 
@@ -39,12 +39,11 @@ def report_facts(booking: Booking) -> dict[str, Any]:
         "node": {"name": node.name, "description": node.description, "GPUs": node.gpus},
         "model": booking.model.name,
         "workload": {
-            "input tokens": workload.input_tokens,
-            "output tokens": workload.output_tokens,
+            **workload_facts.prompts(workload),
             "concurrency": ", ".join(map(str, workload.concurrency)),
             "prompts per run": ", ".join(str(workload.num_prompts(level)) for level in workload.concurrency),
             "repeats per session": workload.repeats,
-            "load client": f"vllm bench serve of {booking.client_engine.name}, closed loop",
+            "load client": workload_facts.client(booking),
             "boots": _boots(booking),
             "server": " ".join(_words(booking.server.args)) or "the engine's defaults",
         },

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchbook.config import rules
+from benchbook.config import rules, workload
 from benchbook.config.check import allowed, check, schema
 from benchbook.config.engines import Engines, spelled
 from benchbook.config.messages import Problems, listed, shown, unknown
@@ -100,19 +100,25 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     engine = engines.get(data["engine"], ("engine",)) if "engine" in data else None
     given = "client_engine" in data
     client = engines.get(data["client_engine"], ("client_engine",)) if given else engine
-    rules.check_client(engine, client, given, file, problems)
+    if problems.sound(file, "client") and workload.VLLM_BENCH in workload.clients(data):
+        rules.check_client_engine(engine, client, given, file, problems)
     rules.check_flags(data, file, problems)
     rules.check_arm_names(data, file, problems)
     rules.check_expected_failures(data, file, problems)
     arms = _arms(file, booking, engine, engines, problems)
     rules.check_same_arms(arms, file, problems)
+    workload.check_keys(document.data if document else {}, data, file, problems)
+    workload.check_client(data, file, problems)
     rules.check_prompts(data, file, problems)
     rules.check_length(data, file, problems)
     rules.check_limits_in_order(data, file, problems)
     rules.check_recording(root, data, file, problems)
     problems.raise_any()
+    asked = _workload(root, file, data, problems)
+    problems.raise_any()
 
-    assert node and model and engine and client
+    assert node and model and engine and document
+    clients = workload.clients(data)
     server = data["server"]
     return Booking(
         id=booking_id,
@@ -121,14 +127,15 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         node=node,
         model=model,
         engine=engine,
-        client_engine=client,
+        client=clients,
+        client_engine=client if workload.VLLM_BENCH in clients else None,
         sealed=data["sealed"],
         recorded=data.get("recorded"),
         server=Server(
             server["args"], spelled(server["env"], ("server", "env"), booking.spelling), server["port"]
         ),
         arms=tuple(arms.values()),
-        workload=_workload(data["workload"]),
+        workload=asked,
         warmup=_warmup(data["warmup"]),
         schedule=Schedule(**data["schedule"]),
         limits=Limits(**_floats(data["limits"])),
@@ -208,7 +215,8 @@ def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines,
     return arms
 
 
-def _workload(data: dict[str, Any]) -> Workload:
+def _workload(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Workload:
+    data = booking["workload"]
     levels: list[int] = data["concurrency"]
     if "waves" in data:
         prompts = {level: data["waves"] * level for level in levels}
@@ -216,4 +224,19 @@ def _workload(data: dict[str, Any]) -> Workload:
         prompts = {level: data["num_prompts"] for level in levels}
     else:
         prompts = {level: data["num_prompts"][str(level)] for level in levels}
-    return Workload(data["input_tokens"], data["output_tokens"], tuple(levels), prompts, data["repeats"], data["seed"])
+    rule, spares = booking["warmup"]["rule"], booking["warmup"]["max_readings"]
+    again = 2 if rules.has_gate(rule) else 1
+    needed = sum(
+        spares * level + again * data["repeats"] * len(workload.clients(booking)) * prompts[level] for level in levels
+    )
+    return Workload(
+        kind=data["kind"],
+        content=workload.content(data),
+        endpoint=data["endpoint"],
+        connections=data["connections"],
+        concurrency=tuple(levels),
+        prompts=prompts,
+        repeats=data["repeats"],
+        seed=data["seed"],
+        file_sha256=rules.check_file(root, data, needed, file, problems) if data["kind"] == "file" else None,
+    )

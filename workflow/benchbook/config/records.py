@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from benchbook.measure.warmup import Rule
 
@@ -82,14 +83,21 @@ class Arm:
 
 @dataclass(frozen=True)
 class Workload:
-    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves."""
+    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves.
 
-    input_tokens: int
-    output_tokens: int
+    `content`: what the prompts are, the keys of workload `kind` as the booking file has them. `file_sha256`: of
+    the file of kind file, None for another kind.
+    """
+
+    kind: str
+    content: Mapping[str, Any]
+    endpoint: str
+    connections: str
     concurrency: tuple[int, ...]
     prompts: Mapping[int, int]
     repeats: int
     seed: int
+    file_sha256: str | None = None
 
     def num_prompts(self, concurrency: int) -> int:
         """Prompts of a run at `concurrency`; KeyError when the workload has no such concurrency."""
@@ -121,6 +129,7 @@ class Limits:
     ready_s: float
     run_s: float
     reading_s: float
+    read_gap_s: float
     teardown_s: float
 
 
@@ -163,7 +172,9 @@ class ExpectedFailure:
 class Booking:
     """Everything that a booking file says, with the files that it names.
 
-    `recorded`: folder of the recording that is adopted instead of measuring; None for a booking that is measured.
+    `client`: names of the load clients, several to hold them against each other. `client_engine`: where the client
+    vllm-bench runs; None where that is not among them. `recorded`: folder of the recording that is adopted instead of
+    measuring; None for a booking that is measured.
     """
 
     id: str
@@ -172,7 +183,8 @@ class Booking:
     node: Node
     model: Model
     engine: Engine
-    client_engine: Engine
+    client: tuple[str, ...]
+    client_engine: Engine | None
     sealed: bool
     recorded: str | None
     server: Server

@@ -5,14 +5,19 @@ Each `check_*` looks at the parts of `booking` that are sound so far and adds wh
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchbook.config import workload
 from benchbook.config.messages import Key, Problems, dotted, listed, unknown
 from benchbook.config.records import Arm, Engine
+from benchbook.errors import WorkloadError
+from benchbook.measure.client.workloads import count_in
+from benchbook.measure.warmup import RULES, Converged
 
 Data = dict[str, Any]
 
@@ -146,28 +151,53 @@ def _partial(prompts: int, levels: list[int], step: int) -> str:
 
 
 def check_length(booking: Data, file: str, problems: Problems) -> None:
-    """A request fits the longest sequence of every arm that sets a maximum."""
-    workload = booking.get("workload")
-    names = ("input_tokens", "output_tokens")
-    if not isinstance(workload, dict) or not all(
-        name in workload and problems.sound(file, "workload", name) for name in names
-    ):
+    """The longest request that the workload can draw fits the longest sequence of every arm that sets a maximum."""
+    if "workload" not in booking or not problems.sound(file, "workload"):
         return
-    tokens = [workload[name] for name in names]
+    parts = workload.largest(booking["workload"])
+    tokens = sum(size for _, size in parts)
     common: Data = booking["server"]["args"] if problems.sound(file, "server") else {}
     holders: list[tuple[Key, Data]] = [(("server", "args"), common)]
     holders += [(("arms", index, "args"), arm["args"]) for index, arm in sound_arms(booking, file, problems).items()]
     used = [key for key, args in holders[1:] if "max-model-len" not in args]
     for key, args in holders:
         longest = _whole(args.get("max-model-len"))
-        if longest is None or longest >= sum(tokens) or (key == ("server", "args") and not used):
+        if longest is None or longest >= tokens or (key == ("server", "args") and not used):
             continue
+        names, sizes = " + ".join(name for name, _ in parts), " + ".join(str(size) for _, size in parts)
         problems.add(
             file,
             ("workload",),
-            f"has input_tokens + output_tokens = {tokens[0]} + {tokens[1]} = {sum(tokens)}, which does not fit "
+            f"has {names} = {sizes} = {tokens}, which does not fit "
             f"{dotted((*key, 'max-model-len'))} = {longest}; raise that or shorten the requests.",
         )
+
+
+def has_gate(rule: str) -> bool:
+    """Whether a warmup rule may have runs measured once more."""
+    return issubclass(RULES[rule], Converged)
+
+
+def check_file(root: Path, data: Data, needed: int, file: str, problems: Problems) -> str | None:
+    """The sha256 of a workload's file, which holds `needed` prompts for all that one server may be asked, or is told to
+    be repeated; None after adding why it cannot be used."""
+    key, path = ("workload", "path"), root / data["path"]
+    try:
+        has = count_in({**workload.content(data), "kind": "file", "path": str(path)})
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except WorkloadError as error:
+        problems.add(file, key, f"cannot be used: {error}.", data["path"])
+        return None
+    if has is not None and has < needed and not data["repeat"]:
+        problems.add(
+            file,
+            key,
+            f"has {has} different prompts, and all readings, runs and runs measured once more of a session take "
+            f"{needed}; give more prompts, fewer waves or repeats, or repeat: true, which has the server see prompts "
+            "twice.",
+            data["path"],
+        )
+    return digest
 
 
 def _whole(value: Any) -> int | None:
@@ -223,19 +253,21 @@ def check_expected_failures(booking: Data, file: str, problems: Problems) -> Non
             problems.add(file, key, f"is not an arm {advice}", failure["arm"])
 
 
-def check_client(engine: Engine | None, client: Engine | None, given: bool, file: str, problems: Problems) -> None:
-    """The load client runs in a Python environment, which an engine that is a command does not offer."""
+def check_client_engine(
+    engine: Engine | None, client: Engine | None, given: bool, file: str, problems: Problems
+) -> None:
+    """The client vllm-bench runs in a Python environment, which an engine that is a command does not offer."""
     if given and client and client.source == "command":
         problems.add(
             file,
             ("client_engine",),
-            f'("{client.name}") is a command, which has no Python for the load client; '
+            f'("{client.name}") is a command, which has no Python for the client vllm-bench; '
             "name a file of config/engines/ with requirements, or give python.",
         )
     elif not given and engine and engine.source == "command":
         problems.add(
             file,
             ("client_engine",),
-            f'is missing, and engine ("{engine.name}") is a command, which has no Python for the load client; '
+            f'is missing, and engine ("{engine.name}") is a command, which has no Python for the client vllm-bench; '
             "name a file of config/engines/ with requirements, or give python.",
         )

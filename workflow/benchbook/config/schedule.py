@@ -38,6 +38,18 @@ def slots(arms: Sequence[str], sessions_per_arm: int, order: str) -> list[Slot]:
     ]
 
 
+def runs(clients: Sequence[str], repeats: int) -> list[str]:
+    """Which client sends each run of one concurrency: each `repeats` times, a pair's order as that of the arms' rounds.
+
+    The runs 2k - 1 and 2k of two clients are a pair, measured one after the other; AB BA BA AB.
+    """
+    return [
+        client
+        for repeat in range(repeats)
+        for client in (reversed(clients) if repeat.bit_count() % 2 else clients)
+    ]
+
+
 def seed(booking: str, base: int, concurrency: int, phase: str, repeat: int) -> int:
     """The load generator's seed, below 2**31: the same for every arm and session, and no two alike on one server.
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchbook.config import schedule
+from benchbook.config import schedule, workload
 from benchbook.config.load import Arm, Booking, Engine
 from benchbook.measure.specification import SPEC_SCHEMA, digest, spec_hash
 from benchbook.measure.warmup import Converged
@@ -42,17 +42,18 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
         "node": {"name": booking.node.name, "kind": booking.node.kind, "gpus": booking.node.gpus},
         "model": _model(booking),
         "engine": _engine(arm.engine, root),
-        "client_engine": _engine(booking.client_engine, root),
+        "client": list(booking.client),
+        "client_engine": _engine(booking.client_engine, root) if booking.client_engine else None,
         "server": {
             "args": dict(arm.server_args),
             "env": dict(arm.server_env),
             "port": booking.server.port,
             "cold_boot": booking.schedule.cold_boot,
         },
-        "workload": {
-            "input_tokens": booking.workload.input_tokens,
-            "output_tokens": booking.workload.output_tokens,
-        },
+        "endpoint": booking.workload.endpoint,
+        "connections": booking.workload.connections,
+        "workload": _workload(booking),
+        "prompts_sha256": booking.workload.file_sha256,
         "warmup": {
             "rule": booking.warmup.rule,
             "max_readings": booking.warmup.max_readings,
@@ -87,32 +88,54 @@ def _engine(engine: Engine, root: Path) -> dict[str, Any]:
     }
 
 
+def _workload(booking: Booking) -> dict[str, Any]:
+    asked, config = booking.workload, booking.model.config or {}
+    vocabulary = config.get("vocab_size")
+    return workload.specified(
+        asked.kind,
+        asked.content,
+        asked.endpoint,
+        booking=booking.id,
+        seed=asked.seed,
+        vocabulary=vocabulary if isinstance(vocabulary, int) else None,
+    )
+
+
 def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, Any]]:
     """The blocks of a session in order, one per concurrency: warmup readings, runs, and `rerun`, a spare for each run.
 
     The spares are measured when the runs do not pass the warmup rule's gate; a rule without a gate has none. A spare
-    that was not needed is neither planned nor missing.
+    that was not needed is neither planned nor missing. `offset`: prompts that what stands before it in the order of
+    concurrency takes from the workload's file; the same in every arm and session, whichever way their sweep goes.
     """
-    workload = booking.workload
-    repeats = workload.repeats
-    spares = repeats if isinstance(booking.warmup.limits, Converged) else 0
+    asked = booking.workload
+    clients = schedule.runs(booking.client, asked.repeats)
+    spares = len(clients) if isinstance(booking.warmup.limits, Converged) else 0
+    taken = 0
 
-    def seed(concurrency: int, phase: str, repeat: int) -> int:
-        return schedule.seed(booking.id, workload.seed, concurrency, phase, repeat)
+    def task(name: str, concurrency: int, phase: str, n: int, prompts: int, client: str) -> dict[str, Any]:
+        nonlocal taken
+        taken += prompts
+        seed = schedule.seed(booking.id, asked.seed, concurrency, phase, n)
+        return {"name": name, "seed": seed, "client": client, "offset": taken - prompts}
 
-    def run(concurrency: int, n: int) -> dict[str, Any]:
-        return {"name": f"{arm.name}_c{concurrency}_r{n}", "repeat": n, "seed": seed(concurrency, "run", n)}
+    def run(concurrency: int, n: int, client: str) -> dict[str, Any]:
+        prompts = asked.num_prompts(concurrency)
+        return task(f"{arm.name}_c{concurrency}_r{n}", concurrency, "run", n, prompts, client) | {"repeat": n}
 
-    return [
+    blocks = [
         {
             "concurrency": concurrency,
-            "num_prompts": workload.num_prompts(concurrency),
+            "num_prompts": asked.num_prompts(concurrency),
             "readings": [
-                {"name": f"warmup_c{concurrency}_w{n}", "seed": seed(concurrency, "warmup", n)}
+                task(f"warmup_c{concurrency}_w{n}", concurrency, "warmup", n, concurrency, booking.client[0])
                 for n in range(1, booking.warmup.max_readings + 1)
             ],
-            "runs": [run(concurrency, n) for n in range(1, repeats + 1)],
-            "rerun": [run(concurrency, n) for n in range(repeats + 1, repeats + spares + 1)],
+            "runs": [run(concurrency, n, client) for n, client in enumerate(clients, start=1)],
+            "rerun": [
+                run(concurrency, n, client) for n, client in enumerate(clients[:spares], start=len(clients) + 1)
+            ],
         }
-        for concurrency in sorted(workload.concurrency, reverse=place.descending)
+        for concurrency in sorted(asked.concurrency)
     ]
+    return blocks[::-1] if place.descending else blocks

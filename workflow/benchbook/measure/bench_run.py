@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,23 @@ from typing import Any
 from benchbook.engines import vllm
 from benchbook.errors import StoreError
 from benchbook.measure import bench_result, store, web
-from benchbook.measure.client_process import Client, ClientGone
+from benchbook.measure.client_process import VLLM_BENCH, Client, ClientGone
 from benchbook.measure.server import Server
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to send: `num_prompts` requests, `concurrency` in flight. `repeat` is None for a warmup reading."""
+    """What to send: `num_prompts` requests, `concurrency` in flight. `repeat` is None for a warmup reading.
+
+    `client`: name of the load client that sends it. `offset`: prompts that were taken from the workload's file before.
+    """
 
     name: str
+    client: str
     concurrency: int
     num_prompts: int
     seed: int
+    offset: int
     repeat: int | None
 
 
@@ -34,7 +40,8 @@ class Outcome:
     client_error | None. Times are Unix seconds (`t_`) and the client's monotonic clock (`m_`), both None where the
     client did not say. `stalls`: requests that stalled (bench_result.stalls), None without a result. `log_start`,
     `log_end`: size of the server's log in bytes before and after, None when it could not be read. `client`: its CPU
-    seconds and event-loop lag as engines/inside/client_truth.py describes them, None when it did not say.
+    seconds and event-loop lag as engines/inside/client_truth.py and measure/client/serve.py describe them, None when it
+    did not say. `client_name`: native | vllm-bench.
     """
 
     run: str
@@ -54,23 +61,33 @@ class Outcome:
     stalls: int | None
     log_start: int | None
     log_end: int | None
-    client: dict[str, float | None] | None = None
+    client: dict[str, Any] | None = None
+    client_name: str = VLLM_BENCH
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The server and client of a session, and what every run of it has in common."""
+    """The server of a session, the client that sends the next run, and what every run of it has in common.
+
+    `workload`, `endpoint` and `connections` as the specification has them, with a file's path and the range of token
+    ids filled in; `read_gap_s`: limits.read_gap_s.
+    """
 
     server: Server
     client: Client
     server_log: Path
     served_name: str
     tokenizer: str
-    input_tokens: int
-    output_tokens: int
+    workload: Mapping[str, Any]
+    endpoint: str
+    connections: str
+    read_gap_s: float
 
-    def run(self, task: Task, folder: Path, timeout_s: float) -> Outcome:
-        """Run `task`, leaving record.json (written last), bench.json, bench.log and two scrapes in `folder`."""
+    def run(self, task: Task, folder: Path, timeout_s: float, expected_tok_s: float | None = None) -> Outcome:
+        """Run `task`, leaving record.json (written last), bench.json, bench.log and two scrapes in `folder`.
+
+        `expected_tok_s`: output tokens a second that the client is to be ready for, None where nothing is known.
+        """
         folder.mkdir(parents=True)
         log_start = self._log_size()
         self._scrape(folder / "metrics_before.prom.gz")
@@ -79,7 +96,8 @@ class Bench:
         reply: dict[str, Any] | None = None
         gone: ClientGone | None = None
         try:
-            reply = self.client.run(self._argv(task, result_part), log_part, timeout_s, self.server.alive)
+            request = self._request(task, result_part, expected_tok_s)
+            reply = self.client.run(request, log_part, timeout_s, self.server.alive)
         except ClientGone as problem:
             gone = problem
         t_end_s = time.time()
@@ -91,14 +109,23 @@ class Bench:
         store.write_json(folder / "record.json", asdict(outcome))
         return outcome
 
-    def _argv(self, task: Task, result: Path) -> list[str]:
-        return list(
-            vllm.bench_argv(
-                port=self.server.port, served_name=self.served_name, tokenizer=self.tokenizer,
-                input_tokens=self.input_tokens, output_tokens=self.output_tokens, num_prompts=task.num_prompts,
-                concurrency=task.concurrency, seed=task.seed, result=result,
-            )
-        )
+    def _request(self, task: Task, result: Path, expected_tok_s: float | None) -> dict[str, Any]:
+        """What the task's client is asked with."""
+        if task.client == VLLM_BENCH:
+            return {"argv": list(
+                vllm.bench_argv(
+                    port=self.server.port, served_name=self.served_name, tokenizer=self.tokenizer,
+                    input_tokens=self.workload["input_tokens"], output_tokens=self.workload["output_tokens"],
+                    num_prompts=task.num_prompts, concurrency=task.concurrency, seed=task.seed, result=result,
+                )
+            )}  # fmt: skip
+        load = {
+            "url": f"http://127.0.0.1:{self.server.port}", "endpoint": self.endpoint, "model": self.served_name,
+            "workload": dict(self.workload), "num_prompts": task.num_prompts, "concurrency": task.concurrency,
+            "seed": task.seed, "offset": task.offset, "chunks_per_s": expected_tok_s, "read_gap_s": self.read_gap_s,
+            "connections": self.connections, "request_id": f"{task.name}-",
+        }  # fmt: skip
+        return {"load": load, "result": str(result)}
 
     def _log_size(self) -> int | None:
         try:
@@ -128,7 +155,8 @@ class Bench:
         else:
             try:
                 result = store.read_json(result_file)
-                judgement = bench_result.judge(result, task.num_prompts, self.output_tokens)
+                asked = self.workload.get("output_tokens")
+                judgement = bench_result.judge(result, task.num_prompts, asked if isinstance(asked, int) else None)
                 summary = bench_result.summarise(result)
                 stalls = bench_result.stalls(bench_result.requests(result))
             except (StoreError, KeyError, ValueError, TypeError) as error:
@@ -144,7 +172,7 @@ class Bench:
             m_start_s=reply["m_start_s"] if reply else None, m_end_s=reply["m_end_s"] if reply else None,
             throughput_tok_s=summary.throughput_tok_s, tpot_mean_ms=summary.tpot_mean_ms,
             stalls=stalls, log_start=log_start, log_end=self._log_size(),
-            client=reply.get("client") if reply else None,
+            client=reply.get("client") if reply else None, client_name=task.client,
         )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.engines import log_lines, vllm
-from benchbook.measure import cgroup, environment, processes, store, warmup, web
+from benchbook.measure import asked, cgroup, environment, processes, store, warmup, web
 from benchbook.measure.bench_run import Bench, Outcome, Task
-from benchbook.measure.client_process import Client, ClientGone
+from benchbook.measure.client_process import VLLM_BENCH, Client, ClientGone, native_command, native_environment
 from benchbook.measure.guard import Guard
 from benchbook.measure.interrupt import Interrupted, Interruptible
 from benchbook.measure.progress import Progress, Told
@@ -66,7 +66,8 @@ class Boot:
         self._progress = Progress(self.spec, len(self.names), self.out)
         self._events_part = self.folder / "events.jsonl.part"
         self._server: Server | None = None
-        self._client: Client | None = None
+        self._clients: dict[str, Client] = {}
+        self._expected_tok_s: dict[int, float | None] = {}
         self._cache: Path | None = None
         raised: BaseException | None = None
         telemetry = self.spec["telemetry"]
@@ -142,23 +143,26 @@ class Boot:
 
     def _boot(self) -> None:
         spec, limits = self.spec, self.spec["limits"]
-        engine, client_engine = self._resolved(spec["engine"]), self._resolved(spec["client_engine"])
+        engine = self._resolved(spec["engine"])
+        self._workload = asked.resolved(spec, self.root)
         server_env = self._environment(engine, spec["server"]["env"])
         if spec["server"]["cold_boot"]:
             self._cache = self.folder.parent / ".compile-cache"
             shutil.rmtree(self._cache, ignore_errors=True)
             for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
                 server_env[name] = str(self._cache / name.lower())
+        self._client_commands = {name: self._client_command(name) for name in spec["client"]}
         store.write_json(self.folder / "environment.json", {
             "node": environment.node(server_env.get("CUDA_VISIBLE_DEVICES"), server_env.get("CUDA_DEVICE_ORDER")),
             "engine": environment.interpreter(engine["python"], server_env),
-            "client": environment.interpreter(client_engine["python"], server_env),
+            "clients": {name: environment.interpreter(command[0], env)
+                        for name, (command, env) in self._client_commands.items()},
         })  # fmt: skip
         port = spec["server"]["port"] or web.free_port()
         served_name = f"{spec['model']['name']}-{self.folder.name}"
         command = vllm.serve_command(engine, self._model_path, served_name, port, spec["server"]["args"])
-        commands = {"server": command, "client": vllm.client_command(client_engine)}
-        store.write_json(self.folder / "command.json", commands)
+        clients = {name: words for name, (words, _) in self._client_commands.items()}
+        store.write_json(self.folder / "command.json", {"server": command, "clients": clients})
         self._progress.say(f"session {self.folder.name}: booting, {len(self.names)} runs to measure")
         with self._phase("boot", "boot"):
             if web.taken(port):
@@ -174,10 +178,17 @@ class Boot:
             if why_not is not None:
                 raise Failed("boot", why_not + self._last_words())
         self._sampler.port = port
-        self._progress.say("ready; starting the load client")
-        client_env = self._environment(client_engine, {})
-        self._client_command, self._client_env = vllm.client_command(client_engine), client_env
-        self._start_client()
+        self._progress.say(f"ready; starting the load client ({', '.join(spec['client'])})")
+        for name in spec["client"]:
+            self._start_client(name)
+
+    def _client_command(self, name: str) -> tuple[list[str], dict[str, str]]:
+        """Command line and environment of a load client."""
+        if name == VLLM_BENCH:
+            engine = self._resolved(self.spec["client_engine"])
+            return vllm.client_command(engine), self._environment(engine, {})
+        inherited = {name: value for name, value in os.environ.items() if name not in THREAD_COUNTS}
+        return native_command(), native_environment(inherited)
 
     def _watch(self, role: str, kernel_session: int) -> None:
         """Have a process tree guarded, sampled, and known to a later start."""
@@ -187,17 +198,16 @@ class Boot:
             self.folder / "processes" / f"{role}_{kernel_session}.json", processes.identity(kernel_session)
         )
 
-    def _start_client(self) -> None:
-        with self._phase("client", "client"):
+    def _start_client(self, name: str) -> None:
+        with self._phase("client", name):
             try:
                 with self._interrupts.held():
-                    self._client = Client(
-                        self._client_command, self._client_env, self.folder / "client.log.part"
-                    )
-                    self._watch("client", self._client.kernel_session)
-                self._client.wait_ready()
+                    client = Client(*self._client_commands[name], self.folder / "client.log.part")
+                    self._clients[name] = client
+                    self._watch("client", client.kernel_session)
+                client.wait_ready()
             except (OSError, ClientGone) as error:
-                raise Failed("client", f"the load client cannot be started: {error}") from error
+                raise Failed("client", f"the load client {name} cannot be started: {error}") from error
 
     def _measure_blocks(self) -> None:
         done = 0
@@ -211,8 +221,8 @@ class Boot:
             for run in runs:
                 outcome = self._run(block, run)
                 done += 1
-                self._progress.run_done(done, f"c{outcome.concurrency} r{outcome.repeat}: {_told(outcome)}")
-                first.append(self._reading(outcome))
+                self._progress.run_done(done, f"{self._place(outcome)}: {_told(outcome)}")
+                first.append(outcome)
             self._gate(block, runs, readings, first)
 
     def _warm_up(self, block: Mapping[str, Any]) -> list[warmup.Reading]:
@@ -220,8 +230,10 @@ class Boot:
         rule = warmup.rule(self.spec["warmup"])
         readings: list[warmup.Reading] = []
         for reading in block["readings"]:
-            task = Task(reading["name"], concurrency, concurrency, reading["seed"], None)
-            readings.append(self._reading(self._send("warmup", task, self.spec["limits"]["reading_s"])))
+            task = _task(block, reading, concurrency)
+            outcome = self._send("warmup", task, self.spec["limits"]["reading_s"])
+            self._expected_tok_s[concurrency] = outcome.throughput_tok_s
+            readings.append(self._reading(outcome))
             verdict = rule.judge(readings)
             if verdict.accepted:
                 break
@@ -234,10 +246,15 @@ class Boot:
 
     def _gate(
         self, block: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], readings: Sequence[warmup.Reading],
-        first: Sequence[warmup.Reading],
+        outcomes: Sequence[Outcome],
     ) -> None:  # fmt: skip
-        """Judge the runs against the warmup before them, and measure them once more when the server had moved."""
+        """Judge the runs against the warmup before them, and measure them once more when the server had moved.
+
+        Of two clients the first one's runs alone are judged: it sent the readings, and what the other's figures differ
+        by is the client's and no movement of the server.
+        """
         rule, concurrency = warmup.rule(self.spec["warmup"]), block["concurrency"]
+        first = self._judged(outcomes)
         gate = warmup.gate(rule, readings, first)
         if gate is not None and gate.outcome == warmup.FAILED:
             self._progress.say(f"gate at c{concurrency}: {gate.reason}; measuring its {len(runs)} runs once more")
@@ -245,17 +262,25 @@ class Boot:
             again = []
             for run in runs:
                 outcome = self._run(block, spares[run["name"]])
-                self._progress.say(f"once more, c{concurrency} r{outcome.repeat}: {_told(outcome)}")
-                again.append(self._reading(outcome))
-            gate = warmup.gate(rule, readings, first, again)
+                self._progress.say(f"once more, {self._place(outcome)}: {_told(outcome)}")
+                again.append(outcome)
+            gate = warmup.gate(rule, readings, first, self._judged(again))
         if gate is not None:
             store.write_json(self.folder / "warmup" / f"gate_c{concurrency}.json",
                              {"concurrency": concurrency, **asdict(gate)})  # fmt: skip
             self._progress.say(f"gate at c{concurrency}: {gate.outcome}, {gate.reason}")
 
     def _run(self, block: Mapping[str, Any], run: Mapping[str, Any]) -> Outcome:
-        task = Task(run["name"], block["concurrency"], block["num_prompts"], run["seed"], run["repeat"])
+        task = _task(block, run, block["num_prompts"])
         return self._send("run", task, self.spec["limits"]["run_s"])
+
+    def _judged(self, outcomes: Sequence[Outcome]) -> list[warmup.Reading]:
+        """What the gate looks at: the runs of the first client."""
+        return [self._reading(outcome) for outcome in outcomes if outcome.client_name == self.spec["client"][0]]
+
+    def _place(self, outcome: Outcome) -> str:
+        by = f" by {outcome.client_name}" if len(self.spec["client"]) > 1 else ""
+        return f"c{outcome.concurrency} r{outcome.repeat}{by}"
 
     def _reading(self, outcome: Outcome) -> warmup.Reading:
         log = None
@@ -265,16 +290,16 @@ class Boot:
 
     def _send(self, phase: str, task: Task, timeout_s: float) -> Outcome:
         """Send one task; Failed when the server is gone afterwards, a new client when only the client is."""
-        assert self._server is not None and self._client is not None
+        assert self._server is not None
         folder = self.folder / ("runs" if phase == "run" else "warmup") / task.name
         with self._phase(phase, task.name, task.concurrency) as event:
             bench = Bench(
-                server=self._server, client=self._client, server_log=self.folder / "server.log",
-                served_name=self._server.served_name,
-                tokenizer=self._model_path, input_tokens=self.spec["workload"]["input_tokens"],
-                output_tokens=self.spec["workload"]["output_tokens"],
+                server=self._server, client=self._clients[task.client], server_log=self.folder / "server.log",
+                served_name=self._server.served_name, tokenizer=self._model_path, workload=self._workload,
+                endpoint=self.spec["endpoint"], connections=self.spec["connections"],
+                read_gap_s=self.spec["limits"]["read_gap_s"],
             )  # fmt: skip
-            outcome = bench.run(task, folder, timeout_s)
+            outcome = bench.run(task, folder, timeout_s, self._expected_tok_s.get(task.concurrency))
             event["ok"] = outcome.status == "ok"
         if outcome.failure_kind == "server_died" or not self._server.alive():
             self.blamed = [
@@ -285,8 +310,8 @@ class Boot:
             ]
             raise Failed("run", f"the server {self._server.ending()} during {task.name}{self._last_words()}")
         if outcome.failure_kind in ("timeout", "client_died"):
-            self._client.stop()
-            self._start_client()
+            self._clients[task.client].stop()
+            self._start_client(task.client)
         return outcome
 
     def _last_words(self) -> str:
@@ -310,8 +335,9 @@ class Boot:
                     min(patience_s, INTERRUPTED_PATIENCE_S) if in_a_hurry else patience_s,
                     lambda: self._interrupts.waiting,
                 )
-            if self._client is not None:
-                clean &= self._client.stop()
+            for client in self._clients.values():
+                clean &= client.stop()
+            if self._clients:
                 store.seal(self.folder / "client.log.part", self.folder / "client.log")
             if self._server is not None:
                 (self.folder / "server.log").chmod(0o444)
@@ -324,6 +350,14 @@ class Boot:
                 self.status = "failed"
                 self.failure = {"what": "teardown", "reason": "a process of server or client could not be ended"}
         self._progress.say("server and client are down" if clean else "a process could not be ended, see session.json")
+
+
+def _task(block: Mapping[str, Any], planned: Mapping[str, Any], num_prompts: int) -> Task:
+    """A reading or run of the plan; what a reading has not is a run's repeat."""
+    return Task(
+        name=planned["name"], client=planned["client"], concurrency=block["concurrency"], num_prompts=num_prompts,
+        seed=planned["seed"], offset=planned["offset"], repeat=planned.get("repeat"),
+    )  # fmt: skip
 
 
 def _told(outcome: Outcome) -> str:

@@ -1,11 +1,17 @@
-"""The load client's process: started once a session in the engine environment, given one benchmark at a time."""
+"""A load client's process: started once a session, given one benchmark at a time.
+
+Benchbook's own client runs in the session's interpreter, vllm-bench in an engine environment; both take a JSON object a
+line and answer with one (engines/inside/vllm_bench.py, measure/client/serve.py).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +19,21 @@ from typing import Any
 
 from benchbook.measure import processes
 
+NATIVE, VLLM_BENCH = "native", "vllm-bench"
+WORKFLOW = Path(__file__).resolve().parents[2]
 READY_S = 180.0
 AFTER_SERVER_DEATH_S = 10.0
+
+
+def native_command() -> list[str]:
+    """Benchbook's own client in this very interpreter; the current folder is not on its path."""
+    return [sys.executable, "-P", "-m", "benchbook.measure.client.serve"]
+
+
+def native_environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """`inherited` with this package first on the path, however the session itself found it."""
+    path = [str(WORKFLOW), inherited.get("PYTHONPATH")]
+    return {**inherited, "PYTHONPATH": os.pathsep.join(folder for folder in path if folder)}
 
 
 class ClientGone(Exception):
@@ -22,7 +41,7 @@ class ClientGone(Exception):
 
 
 class Client:
-    """Driver of engines/inside/vllm_bench.py. `log` receives what it prints outside of runs."""
+    """Driver of one load client. `log` receives what it prints outside of runs, appended."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path):
         self._log = open(log, "ab")
@@ -41,13 +60,17 @@ class Client:
         """Wait for the imports; seconds they took. ClientGone when they fail."""
         return float(self._reply(READY_S, None)["import_s"])
 
-    def run(self, argv: Sequence[str], log: Path, timeout_s: float, server_alive: Callable[[], bool]) -> dict[str, Any]:
+    def run(
+        self, request: Mapping[str, Any], log: Path, timeout_s: float, server_alive: Callable[[], bool]
+    ) -> dict[str, Any]:
         """Run one benchmark and return the client's reply. ClientGone on a time-out or when the client died.
+
+        `request` is what this kind of client is asked with; `log` receives what it prints during the run.
 
         When the server dies meanwhile the client gets AFTER_SERVER_DEATH_S more to see its requests fail.
         """
         assert self._process.stdin is not None
-        line = json.dumps({"argv": list(argv), "log": str(log)}) + "\n"
+        line = json.dumps({**request, "log": str(log)}) + "\n"
         try:
             self._process.stdin.write(line.encode())
             self._process.stdin.flush()

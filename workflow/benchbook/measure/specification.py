@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.errors import SessionError
 from benchbook.measure.store import read_json
 
-SPEC_SCHEMA = 1
+SPEC_SCHEMA = 2
 HASH_LENGTH = 12
 UNHASHED = ("position", "positions", "limits", "spec_hash")
 
