@@ -55,7 +55,8 @@ class Ran:
     `exit_code` None: it was still running at the deadline and was killed. `result`: its JSON, None when it wrote none.
     `cpu`: (time, CPU seconds so far) of all its processes. `memory`: (time, MB): the largest resident set so far
     (VmHWM) of any one process, or the proportional sets (Pss) of all that live now where that is more, so that a page
-    which processes share counts once. `said`: the end of what it printed.
+    which processes share counts once. `written_s`: when its result was written, None when it was not. `said`: the end
+    of what it printed.
     """
 
     client: str
@@ -66,6 +67,7 @@ class Ran:
     cpu: tuple[tuple[float, float], ...]
     memory: tuple[tuple[float, float], ...]
     processes: int
+    written_s: float | None
     said: str
 
     def cpu_between(self, begin_s: float, end_s: float) -> float:
@@ -161,8 +163,13 @@ def _watched(
     return Ran(
         client, launched_s, exited_s, None if killed else process.returncode,
         json.loads(result.read_text(encoding="utf-8")) if result.exists() else None, tuple(cpu), tuple(memory),
-        len(family.peaks_kb), text,
+        len(family.peaks_kb), _written_s(result), text,
     )  # fmt: skip
+
+
+def _written_s(path: Path) -> float | None:
+    """When a file was last written, on the clock of time.perf_counter()."""
+    return path.stat().st_mtime - time.time() + time.perf_counter() if path.exists() else None
 
 
 class _Family:

@@ -20,11 +20,11 @@ def refuse_to_overwrite(folder: Path) -> None:
 
 
 def write(folder: Path, value: Mapping[str, Any]) -> None:
-    """Write a run's result, and tables `requests` and `chunks` of it (schema.py); after the run, for pandas is slow."""
-    from benchbook.derive import requests
-
+    """Write a run's result, and tables `requests` and `chunks` of it (schema.py); pandas is large, and loaded last."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT).write_text(json.dumps(value), encoding="utf-8")
+    from benchbook.derive import requests
+
     told = value["benchbook_client"]
     spec = {"slot": "", "arm": "", "workload": {"output_tokens": None}}
     record = {"run": folder.name, "concurrency": value["max_concurrency"] or value["num_prompts"], "repeat": 1,
