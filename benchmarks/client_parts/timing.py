@@ -145,7 +145,8 @@ def checks(runs: Sequence[Figures]) -> list[Check]:
         error = _of(runs, "ttft_error_ms", NATIVE, name)
         found.append(below(f"{name}: TTFT error", error, TTFT_ERROR_MS[point.concurrency], "ms", 2))
         found.append(below(f"{name}: TPOT error", _of(runs, "tpot_error", NATIVE, name), TPOT_ERROR, "%", 2))
-        found.append(below(f"{name}: memory until the result is written", _of(runs, "run_mb", NATIVE, name), MEMORY_MB, "MB", 0))
+        memory = _of(runs, "run_mb", NATIVE, name)
+        found.append(below(f"{name}: memory until the result is written", memory, MEMORY_MB, "MB", 0))
     if "64@2" in points:
         cost = _of(runs, "cpu_us", NATIVE, "64@2")
         found.append(Check(f"64@2: at most {COST_US} us of CPU per chunk", f"{shown(cost, 1)} us",
