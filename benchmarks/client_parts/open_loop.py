@@ -44,9 +44,9 @@ class Case:
 
 
 CASES = (
-    Case("M/D/1, queue in the server", "poisson", 12.5, 40.0, 1, 800),
-    Case("M/D/1, queue in the client", "poisson", 12.5, 40.0, 1, 800, cap=1),
-    Case("M/D/4, queue in the server", "poisson", 80.0, 40.0, 4, 2400),
+    Case("M/D/1, queue in the server", "poisson", 5.0, 100.0, 1, 400),
+    Case("M/D/1, queue in the client", "poisson", 5.0, 100.0, 1, 400, cap=1),
+    Case("M/D/4, queue in the server", "poisson", 32.0, 100.0, 4, 1600),
     Case("D/D/1 overload, queue in the server", "constant", 10.0, 500.0, 1, 8),
     Case("D/D/1 overload, queue in the client", "constant", 10.0, 500.0, 1, 8, cap=1),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import pickle
@@ -25,6 +26,7 @@ from benchbook.measure.client.watch import Watch, Watched
 
 CONNECT_TIMEOUT_S = 10.0
 IDLE_KEPT_S = 2.0  # uvicorn closes a connection that was idle for 5 s; one about to be closed must not get a request
+SPARES = 4  # connections that an open loop has ready, so that a request that is due need not wait for one
 QUIET_CHECK_TICKS = 20
 QUIET_S = 0.25
 SPOOL_BYTES_A_TICK = 1 << 19
@@ -62,7 +64,9 @@ class Drive:
         self._idle: deque[Connection] = deque()
         self._ended: deque[_Ended] = deque()
         self._waiting: deque[tuple[int, float]] = deque()
-        self._connecting: dict[asyncio.Task[None], tuple[int, float]] = {}
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._sparing: set[asyncio.Task[None]] = set()
+        self._fault: BaseException | None = None
         self._to_come = 0
         self._in_flight = self._finished_count = self._failed_count = self._reads = 0
         self._stopping = False
@@ -74,7 +78,7 @@ class Drive:
 
     async def run(self, start: Callable[[], Awaitable[float]]) -> Watched | None:
         """Connect, wait for `start` to say when the run starts (perf_counter), send everything, wait for the end."""
-        if self._plan.arrivals_s is None and self._plan.keep:
+        if self._plan.keep:
             await self._connect_ahead()
         gc.collect()
         gc.freeze()
@@ -94,11 +98,15 @@ class Drive:
                 pacer.start()
             self._check_done()
             await self._done.wait()
+            if self._fault is not None:
+                raise self._fault
         finally:
             if pacer is not None:
                 pacer.stop()
             self._watch.stop()
             gc.enable()
+        for task in list(self._sparing):
+            task.cancel()
         self._spool_ended(None)
         self._note_tally()
         for connection in list(self._sockets):
@@ -117,14 +125,18 @@ class Drive:
         self._check_done()
 
     async def _connect_ahead(self) -> None:
-        """Connections for the first wave, made before the run; where one cannot be made its request will tell."""
-        made = await asyncio.gather(
-            *(self._connect() for _ in range(self._plan.concurrency or 0)), return_exceptions=True
-        )
-        for connection in made:
-            if isinstance(connection, Connection):
-                connection.connect_s = None
-                self._idle.append(connection)
+        """Connections for the first wave, or the spares of an open loop, made before the run."""
+        count = self._plan.concurrency or 0
+        if self._plan.arrivals_s is not None:
+            count = min(SPARES, count or SPARES, len(self._plan.arrivals_s))
+        await asyncio.gather(*(self._connect_spare() for _ in range(count)))
+
+    async def _connect_spare(self) -> None:
+        """A connection for a request to come; where it cannot be made, that request will tell."""
+        with contextlib.suppress(OSError):
+            connection = await self._connect()
+            connection.connect_s = None
+            self._idle.append(connection)
 
     async def _connect(self) -> Connection:
         plan = self._plan
@@ -180,9 +192,13 @@ class Drive:
         connection = self._kept()
         if connection is not None:
             self._send(connection, index, scheduled_s)
+            if self._plan.arrivals_s is not None and not self._idle and not self._sparing:
+                task = self._loop.create_task(self._connect_spare())
+                self._sparing.add(task)
+                task.add_done_callback(self._sparing.discard)
             return
         task = self._loop.create_task(self._connect_and_send(index, scheduled_s))
-        self._connecting[task] = index, scheduled_s
+        self._connecting.add(task)
         task.add_done_callback(self._connected)
 
     def _kept(self) -> Connection | None:
@@ -214,12 +230,13 @@ class Drive:
             self._send(connection, index, scheduled_s)
 
     def _connected(self, task: asyncio.Task[None]) -> None:
-        self._connecting.pop(task, None)
+        self._connecting.discard(task)
         if task.cancelled():
             self._in_flight -= 1
             self._check_done()
         elif (error := task.exception()) is not None:
-            raise error
+            self._fault = error
+            self._done.set()
 
     def _never_started(self, index: int, scheduled_s: float, ending: str, text: str) -> None:
         ended_s = _now()
