@@ -36,7 +36,10 @@ def runs_of(*rows: tuple[str, int, str, float, float, float], **values: Any) -> 
 def client_of(runs: pd.DataFrame, server_ttft_ms: dict[int, float | None]) -> pd.DataFrame:
     key = ("run_id", "session_id", "slot", "arm", "concurrency", "repeat", "client")
     return frames.frame("client", [
-        {name: row[name] for name in key} | {"ttft_server_mean_ms": server_ttft_ms[row["repeat"]]}
+        {name: row[name] for name in key} | {
+            "ttft_server_mean_ms": server_ttft_ms[row["repeat"]], "itl_ratio": 1.0 + 0.01 * (row["client"] != "native"),
+            "e2el_server_mean_ms": 100.0 if row["repeat"] < 3 else None,
+        }
         for row in runs.to_dict("records")
     ])  # fmt: skip
 
@@ -69,6 +72,16 @@ def test_a_difference_in_ttft_is_split_by_what_the_server_saw() -> None:
     (row,) = crosscheck.table(PAIRS, client_of(PAIRS, SERVER | {3: None}), ["a"]).to_dict("records")
     unknown = ("ttft_excess_native_ms", "ttft_excess_vllm_bench_ms", "ttft_server_difference_ms")
     assert all(pd.isna(row[name]) for name in unknown), "not a mean over other runs than the client's"
+
+
+def test_what_the_server_counted_takes_its_own_pace_out() -> None:
+    (row,) = crosscheck.table(PAIRS, client_of(PAIRS, SERVER), ["a"]).to_dict("records")
+    assert row["tpot_over_server_difference"] == pytest.approx(0.01)
+    assert pd.isna(row["throughput_over_server_difference"]), "one pair's server latency is not known"
+    first = PAIRS[PAIRS["repeat"] < 3].assign(request_rate_req_s=[38.0, 36.1])
+    (row,) = crosscheck.table(first, client_of(first, SERVER), ["a"]).to_dict("records")
+    assert row["throughput_over_server_native"] == pytest.approx(38 * 0.1 / 4)
+    assert row["throughput_over_server_difference"] == pytest.approx(-0.05)
 
 
 def test_only_whole_pairs_of_one_session_count() -> None:

@@ -56,14 +56,15 @@ _RUN_KEY = {
 
 
 
-def _both(name: str, unit: str, shown: str, meaning: str) -> dict[str, Column]:
+def _both(name: str, unit: str, shown: str, meaning: str, null: str = "") -> dict[str, Column]:
     """Columns for one figure of two clients: each one's mean over the pairs, and their difference pair by pair."""
+    difference = f"{meaning}: vllm-bench over native less one, mean over the pairs"
     return {
-        f"{name}_native_{unit}": Column("Float64", shown, f"{meaning} of native, mean over the pairs"),
-        f"{name}_vllm_bench_{unit}": Column("Float64", shown, f"{meaning} of vllm-bench, mean over the pairs"),
-        f"{name}_difference": Column("Float64", "", f"{meaning}: vllm-bench over native less one, mean over the pairs"),
-        f"{name}_difference_min": Column("Float64", "", "the same, smallest pair"),
-        f"{name}_difference_max": Column("Float64", "", "the same, largest pair"),
+        f"{name}_native{unit}": Column("Float64", shown, f"{meaning} of native, mean over the pairs", null),
+        f"{name}_vllm_bench{unit}": Column("Float64", shown, f"{meaning} of vllm-bench, mean over the pairs", null),
+        f"{name}_difference": Column("Float64", "", difference, null),
+        f"{name}_difference_min": Column("Float64", "", "the same, smallest pair", null),
+        f"{name}_difference_max": Column("Float64", "", "the same, largest pair", null),
     }
 
 
@@ -320,6 +321,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "itl_ratio": Column("Float64", "", "client over server", NOT_SCRAPED),
         "ttft_client_mean_ms": Column("Float64", "ms", "mean TTFT at the client", FAILED),
         "ttft_server_mean_ms": Column("Float64", "ms", "mean TTFT at the server, /metrics", NOT_SCRAPED),
+        "e2el_server_mean_ms": Column("Float64", "ms", "mean E2EL at the server, /metrics", NOT_SCRAPED),
         "ttft_excess_ms": Column("Float64", "ms", "client minus server: network, and the client itself", NOT_SCRAPED),
         "saturated": Column("string", "", "why the client is held to be a bottleneck",
                             "no sign of it among what is known"),
@@ -378,9 +380,12 @@ TABLES: dict[str, dict[str, Column]] = {
         "arm": Column("string", "", "server configuration"),
         "concurrency": Column("Int64", "requests", "requests kept in flight by the client"),
         "pairs": Column("Int64", "", "pairs of runs, one of each client, one after the other on one server"),
-        **_both("throughput", "tok_s", "tok/s", "throughput"),
-        **_both("tpot", "ms", "ms", "mean TPOT"),
-        **_both("ttft", "ms", "ms", "mean TTFT"),
+        **_both("throughput", "_tok_s", "tok/s", "throughput"),
+        **_both("tpot", "_ms", "ms", "mean TPOT"),
+        **_both("ttft", "_ms", "ms", "mean TTFT"),
+        **_both("throughput_over_server", "", "", "throughput over what the server's own mean E2EL allows at this "
+                "concurrency", NOT_SCRAPED),
+        **_both("tpot_over_server", "", "", "mean time between two steps' tokens over the server's own", NOT_SCRAPED),
         "ttft_difference_ms": Column("Float64", "ms", "mean TTFT of vllm-bench less that of native"),
         "ttft_excess_native_ms": Column("Float64", "ms", "mean TTFT of native less the server's own", NOT_SCRAPED),
         "ttft_excess_vllm_bench_ms": Column("Float64", "ms", "mean TTFT of vllm-bench less the server's own",

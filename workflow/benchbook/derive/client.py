@@ -34,6 +34,7 @@ def row(
     comparable = counted is not None and len(good) > 0 and len(good) == len(requests)
     itl_server_ms = _ms(counted.mean("vllm:inter_token_latency_seconds")) if comparable and counted else None
     ttft_server_ms = _ms(counted.mean("vllm:time_to_first_token_seconds")) if comparable and counted else None
+    e2el_server_ms = _ms(counted.mean("vllm:e2e_request_latency_seconds")) if comparable and counted else None
     told = noted or {}
     duration_s = told.get("span_s") or run["duration_s"]
     timed = pd.notna(duration_s) and duration_s > 0
@@ -51,6 +52,7 @@ def row(
         "itl_ratio": itl_ms / itl_server_ms if itl_ms is not None and itl_server_ms else None,
         "ttft_client_mean_ms": ttft_ms,
         "ttft_server_mean_ms": ttft_server_ms,
+        "e2el_server_mean_ms": e2el_server_ms,
         "ttft_excess_ms": ttft_ms - ttft_server_ms if ttft_ms is not None and ttft_server_ms is not None else None,
     }
     values["saturated"] = _saturated(values, run["e2el_mean_ms"], thresholds) if len(good) else None

@@ -9,18 +9,27 @@ import pandas as pd
 from benchbook import schema
 
 NATIVE, VLLM_BENCH = "native", "vllm-bench"
-_FIGURES = {"throughput": ("throughput_tok_s", "tok_s"), "tpot": ("tpot_mean_ms", "ms"), "ttft": ("ttft_mean_ms", "ms")}
+_FIGURES = {
+    "throughput": ("throughput_tok_s", "_tok_s"), "tpot": ("tpot_mean_ms", "_ms"), "ttft": ("ttft_mean_ms", "_ms"),
+    "throughput_over_server": ("throughput_over_server", ""), "tpot_over_server": ("itl_ratio", ""),
+}  # fmt: skip
 
 
 def table(runs: pd.DataFrame, client: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
     """Table `crosscheck` from tables `runs` and `client`; a row per arm and concurrency that both clients ran.
 
     The plan has the runs 2k - 1 and 2k of a concurrency one after the other, one of each client: a pair. Only pairs of
-    one session with both runs ok count, and none that was measured once more. The server's own mean TTFT, from
-    /metrics, splits a difference in TTFT: what it saw itself, and what came about outside of it.
+    one session with both runs ok count, and none that was measured once more.
+
+    A server on a shared machine is not equally fast in both runs of a pair. What it counted itself, from /metrics,
+    takes that out: the clients' time between tokens is given over the server's own, and throughput over that of
+    `concurrency` requests which each take the server's mean E2EL. The server's own mean TTFT splits a difference in
+    TTFT: what it saw itself, and what came about outside of it.
     """
-    server = client.set_index("run_id")["ttft_server_mean_ms"] if len(client) else pd.Series(dtype="Float64")
-    pairs = _pairs(runs.assign(ttft_server_mean_ms=runs["run_id"].map(server)))
+    known = runs.merge(client[["run_id", "ttft_server_mean_ms", "e2el_server_mean_ms", "itl_ratio"]], on="run_id",
+                       how="left")  # fmt: skip
+    at_servers_pace_req_s = 1000 * known["concurrency"] / known["e2el_server_mean_ms"]
+    pairs = _pairs(known.assign(throughput_over_server=known["request_rate_req_s"] / at_servers_pace_req_s))
     rows = [
         _row(arm, group)
         for arm in arms
@@ -45,11 +54,10 @@ def _row(arm: str, pairs: pd.DataFrame) -> dict[str, Any]:
     for name, (column, unit) in _FIGURES.items():
         ours, theirs = pairs[f"{column} {NATIVE}"], pairs[f"{column} {VLLM_BENCH}"]
         difference = theirs / ours - 1
-        row |= {
-            f"{name}_native_{unit}": ours.mean(), f"{name}_vllm_bench_{unit}": theirs.mean(),
-            f"{name}_difference": difference.mean(), f"{name}_difference_min": difference.min(),
-            f"{name}_difference_max": difference.max(),
-        }  # fmt: skip
+        values = (ours.mean(), theirs.mean(), difference.mean(), difference.min(), difference.max())
+        names = (f"native{unit}", f"vllm_bench{unit}", "difference", "difference_min", "difference_max")
+        known = difference.notna().all()
+        row |= {f"{name}_{part}": value if known else None for part, value in zip(names, values, strict=True)}
     row["ttft_difference_ms"] = row["ttft_vllm_bench_ms"] - row["ttft_native_ms"]
     return row | _of_the_server(row, *(pairs[f"ttft_server_mean_ms {name}"] for name in (NATIVE, VLLM_BENCH)))
 

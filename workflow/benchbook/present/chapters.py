@@ -75,11 +75,15 @@ def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) ->
 
 def _crosscheck(frame: pd.DataFrame) -> Table:
     columns: list[str | Col] = ["arm", "concurrency", "pairs"]
-    for name, unit in (("throughput", "tok_s"), ("tpot", "ms"), ("ttft", "ms")):
-        columns += [f"{name}_native_{unit}", f"{name}_vllm_bench_{unit}",
-                    Col(f"{name}_difference", span=(f"{name}_difference_min", f"{name}_difference_max"))]
+    for name, unit in (("throughput", "_tok_s"), ("tpot", "_ms"), ("ttft", "_ms")):
+        columns += _of_both(name, unit)
     return table(frame, "crosscheck", "Two load clients on one server: means over pairs; below a difference its range.",
                  columns)
+
+
+def _of_both(name: str, unit: str = "") -> list[str | Col]:
+    return [f"{name}_native{unit}", f"{name}_vllm_bench{unit}",
+            Col(f"{name}_difference", span=(f"{name}_difference_min", f"{name}_difference_max"))]
 
 
 def _ends(sweep: pd.DataFrame) -> pd.DataFrame:
@@ -173,6 +177,10 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "outside_share", "engine_arrival_rate_req_s", "kv_cache_usage_max", "preemptions", "prefix_hit_rate",
             "engine_steps", "tokens_per_engine_step"], dense=True),
         "crosscheck": _crosscheck(frames["crosscheck"]),
+        "paced_crosscheck": table(frames["crosscheck"], "crosscheck",
+                                  "The same over what the server counted of each run itself.", [
+            "arm", "concurrency", "pairs", *_of_both("throughput_over_server"), *_of_both("tpot_over_server")],
+            name="crosscheck-server"),
         "ttft_crosscheck": table(frames["crosscheck"], "crosscheck", "Where the two clients’ TTFT differ.", [
             "arm", "concurrency", "pairs", "ttft_native_ms", "ttft_vllm_bench_ms", "ttft_difference_ms",
             "ttft_excess_native_ms", "ttft_excess_vllm_bench_ms", "ttft_server_difference_ms"],

@@ -62,7 +62,8 @@ PERCENT = {
     "outside_share": Percent(1),
     "difference": Percent(3),
     **{f"{figure}_difference{end}": Percent(2, signed=True)
-       for figure in ("throughput", "tpot", "ttft") for end in ("", "_min", "_max")},
+       for figure in ("throughput", "tpot", "ttft", "throughput_over_server", "tpot_over_server")
+       for end in ("", "_min", "_max")},
 }
 TIMES = {"t_start_s", "t_end_s", "t_launch_s", "t_send_s", "t_first_s", "t_last_s", "window_start_s", "window_end_s"}
 TRIMMED = {"waves", "tokens_per_chunk"}
