@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,45 @@ def test_reasoning_counts_as_first_token_and_the_answer_has_a_line_of_its_own(
     first = dict(re.findall(r"^  (TTFT|TTFT, answer) +([\d.]+)", capsys.readouterr().out, re.MULTILINE))
     assert float(first["TTFT"]) < 50
     assert float(first["TTFT, answer"]) > 100
+
+
+def test_the_first_answer_of_a_request_that_failed_is_no_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def half_break_off(link: socket.socket, number: int, _body: dict[str, Any]) -> bool:
+        def delta(**said: str) -> bytes:
+            return scriptedserver.event({"choices": [{"index": 0, "delta": said, "finish_reason": None}]})
+
+        link.sendall(HEAD + delta(reasoning="hm"))
+        time.sleep(0.5 if number % 2 else 0.05)
+        link.sendall(delta(content="so") * 3)
+        if number % 2:
+            return False
+        link.sendall(scriptedserver.usage(4, 4) + scriptedserver.event("[DONE]") + scriptedserver.LAST)
+        return True
+
+    out = tmp_path / "out"
+    with serving(half_break_off) as server:
+        words = ("--endpoint", "chat", "--output-tokens", "4", "--requests", "4", "--out", str(out))
+        assert load(server, *words) == 1
+    said = capsys.readouterr().out
+    (mean,) = re.findall(r"^  TTFT, answer +([\d.]+)", said, re.MULTILINE)
+    assert float(mean) < 300
+    assert "reasoning only" not in said
+    noted = json.loads((out / "result.json").read_text())["benchbook"]
+    assert [one is None for one in noted["answer_ttfts"]] == [kind is not None for kind in noted["failure_kinds"]]
+
+
+def test_a_server_that_speaks_no_http_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def greet(listener: socket.socket) -> None:
+        link, _ = listener.accept()
+        link.recv(1 << 16)
+        link.sendall(b"SSH-2.0-none\r\n")
+        link.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=greet, args=(listener,), daemon=True).start()
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["load", f"http://127.0.0.1:{listener.getsockname()[1]}"])
+    assert ended.value.code == 2
+    assert "name the model with --model" in capsys.readouterr().err

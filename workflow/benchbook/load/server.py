@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -38,7 +39,7 @@ def models(target: Target) -> list[Served]:
         reason = getattr(error, "reason", None) or error
         told = f"no server answers at {target.url} ({reason}). Start it, wait for /health, or give its URL."
         raise LoadError(told) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, http.client.HTTPException) as error:
         raise LoadError(f"{url} gives something else than a list of models; name the model with --model.") from error
 
 

@@ -128,7 +128,7 @@ def _notes(load: Load, answers: Sequence[Answer]) -> dict[str, list[Any]]:
         "chunk_tokens": column(lambda one: None if one.chunk_tokens is None else list(one.chunk_tokens)),
         "failure_kinds": column(lambda one: one.failure and one.failure.kind),
         "failure_s": column(lambda one: one.failure and _short(one.failure.at_s)),
-        "answer_ttfts": column(lambda one: _short(one.answer_ttft_s)),
+        "answer_ttfts": column(lambda one: _short(one.answer_ttft_s) if one.failure is None else None),
         "scheduled_times": column(lambda one: one.scheduled_s),
         "connect_times": column(lambda one: _short(one.connect_s)),
         "send_times": column(lambda one: None if one.sent_s is None or one.started_s is None
