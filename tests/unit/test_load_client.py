@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import socket
 import threading
 import time
@@ -14,7 +15,7 @@ import pytest
 import scriptedserver
 from benchbook.errors import LoadError
 from benchbook.measure import bench_result
-from benchbook.measure.client import load, result, target, workers
+from benchbook.measure.client import drive, load, result, target, workers
 from benchbook.measure.client.prompt import Prompt
 from benchbook.measure.client.workers import Ran
 from project import ROOT
@@ -355,3 +356,49 @@ def test_without_a_request_nothing_is_claimed() -> None:
         ran = workers.run(planned(server, 0, 1, arrivals_s=[]))
     assert ran.answers == []
     assert ran.watched == [None]
+
+
+def test_a_process_that_dies_before_the_start_is_an_error_and_no_wait_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ready = workers._Crew.started
+
+    async def first_dies(crew: workers._Crew) -> float:
+        if os.getpid() == min(crew._running, default=os.getpid()) or not crew._running:
+            os._exit(9)
+        return await ready(crew)
+
+    monkeypatch.setattr(workers._Crew, "started", first_dies)
+    with serving(whole) as server, pytest.raises(LoadError, match="before the run began"):
+        workers.run(planned(server, 4, 2, processes=2))
+
+
+def test_asked_to_stop_while_it_connects_it_stops_at_once() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))  # takes the connection and never answers to TLS
+    began = time.monotonic()
+    with listener:
+        asked = load.Load(
+            target.parse(f"https://127.0.0.1:{listener.getsockname()[1]}"), "completions", "m", prompts(2), 2
+        )
+        ran = workers.run(asked, stops=lambda: int(time.monotonic() > began + 0.5))
+    assert ran.stopped and not ran.answers
+    assert time.monotonic() - began < 5
+
+
+def test_a_full_disk_is_an_error_and_not_a_shorter_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    dump, calls = pickle.dump, []
+
+    def once_full(value: Any, *where: Any, **how: Any) -> None:
+        calls.append(value)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        dump(value, *where, **how)
+
+    monkeypatch.setattr(drive.pickle, "dump", once_full)
+
+    def slow(link: socket.socket, number: int, body: dict[str, Any]) -> bool:
+        time.sleep(0.1)
+        return whole(link, number, body)
+
+    with serving(slow) as server, pytest.raises(LoadError, match="its part of the run is lost"):
+        workers.run(planned(server, 6, 2))

@@ -118,7 +118,7 @@ class Drive:
         self._stopping = True
         self._to_come = 0
         self._waiting.clear()
-        for task in list(self._connecting):
+        for task in [*self._connecting, *self._sparing]:
             task.cancel()
         for connection in list(self._active):
             connection.give_up(raw.INTERRUPTED, "the run was stopped")
@@ -129,7 +129,13 @@ class Drive:
         count = self._plan.concurrency or 0
         if self._plan.arrivals_s is not None:
             count = min(SPARES, count or SPARES, len(self._plan.arrivals_s))
-        await asyncio.gather(*(self._connect_spare() for _ in range(count)))
+        if self._stopping:
+            return
+        self._sparing.update(self._loop.create_task(self._connect_spare()) for _ in range(count))
+        for done in await asyncio.gather(*self._sparing, return_exceptions=True):
+            if isinstance(done, Exception):
+                raise done
+        self._sparing.clear()
 
     async def _connect_spare(self) -> None:
         """A connection for a request to come; where it cannot be made, that request will tell."""
@@ -292,7 +298,11 @@ class Drive:
 
     def _tick(self) -> None:
         self._ticks += 1
-        self._spool_ended(SPOOL_BYTES_A_TICK)
+        try:
+            self._spool_ended(SPOOL_BYTES_A_TICK)
+        except OSError as error:  # a full disk: what it does not hold is lost, and a shorter run is none
+            self._fault = self._fault or error
+            self._done.set()
         if self._ticks % QUIET_CHECK_TICKS == 0:
             self._note_tally()
             self._look_for_quiet()

@@ -85,7 +85,7 @@ def run(
         ))  # fmt: skip
         os.close(dispenser.reading_end)
         try:
-            t_start_s, m_start_s = crew.go()
+            t_start_s, m_start_s = crew.go(stops)
             stopped = crew.wait(dispenser, told, stops)
         finally:
             dispenser.close()
@@ -160,10 +160,24 @@ class _Crew:
         os.close(self._ready_write)
         os.close(self._go_read)
 
-    def go(self) -> tuple[float, float]:
-        """Wait until every process has its connections, tell all the same start: Unix time and perf_counter."""
-        ready = 0
+    def go(self, stops: Callable[[], int] | None) -> tuple[float, float]:
+        """Wait until every process has its connections, tell all the same start: Unix time and perf_counter.
+
+        LoadError when one of them dies meanwhile: the others would wait for the start without end.
+        """
+        ready, stopped = 0, False
         while ready < self._count:
+            asked = stops() if stops else 0
+            if asked > 1:
+                raise KeyboardInterrupt
+            if asked and not stopped:
+                stopped = True
+                self._signal(signal.SIGTERM)
+            if not select.select([self._ready_read], [], [], LOOK_EVERY_S)[0]:
+                if (dead := self._dead()) is not None:
+                    raise LoadError(f"process {dead + 1} of {self._count} of the load client ended before the run "
+                                    "began. See the lines above for why, and run it again.")  # fmt: skip
+                continue
             block = os.read(self._ready_read, self._count)
             if not block:
                 break
@@ -237,6 +251,11 @@ class _Crew:
             if not told:
                 raise LoadError("the load client's first process is gone")
             return float(_MOMENT.unpack(told)[0])
+
+    def _dead(self) -> int | None:
+        """A process that has ended; it is left for `end` to take leave of."""
+        look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return next((process for pid, process in self._running.items() if os.waitid(os.P_PID, pid, look)), None)
 
     def _signal(self, number: int) -> None:
         for pid in self._running:
