@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -402,3 +403,28 @@ def test_a_full_disk_is_an_error_and_not_a_shorter_run(monkeypatch: pytest.Monke
 
     with serving(slow) as server, pytest.raises(LoadError, match="its part of the run is lost"):
         workers.run(planned(server, 6, 2))
+
+
+def test_a_connection_that_was_answered_before_it_had_all_of_the_request_is_not_used_again() -> None:
+    connections: list[bytes] = []
+
+    def answer_at_once(link: socket.socket) -> None:
+        connections.append(link.recv(1000))
+        link.sendall(b"HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n")
+        time.sleep(1)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=answer_at_once, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    large = [Prompt("text", (b'"' + b"a" * 20_000_000 + b'"',), 4, None)] * 3
+    with listener:
+        where = target.parse(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        ran = workers.run(load.Load(where, "completions", "m", large, 1, read_gap_s=2))
+    assert kinds(ran) == ["http_status"] * 3
+    assert len(connections) == 3

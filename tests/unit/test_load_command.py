@@ -237,3 +237,13 @@ def test_a_server_that_speaks_no_http_is_one_sentence(capsys: pytest.CaptureFixt
             cli.main(["load", f"http://127.0.0.1:{listener.getsockname()[1]}"])
     assert ended.value.code == 2
     assert "name the model with --model" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with serving(answering) as server:
+        assert load(server, "--out", str(tmp_path / "file")) == 2
+        assert not server.seen
+    assert "cannot be written" in capsys.readouterr().err

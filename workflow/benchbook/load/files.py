@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,20 @@ RESULT, REQUESTS, CHUNKS = "result.json", "requests.parquet", "chunks.parquet"
 
 
 def refuse_to_overwrite(folder: Path) -> None:
-    """LoadError when the folder holds a result already: nothing measured is ever overwritten."""
+    """LoadError when the folder holds a result already, or cannot be written: to be asked before anything is sent."""
     for name in (RESULT, REQUESTS, CHUNKS):
         if (folder / name).exists():
             raise LoadError(f"{folder / name} exists already, and nothing measured is overwritten; name another --out.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise LoadError(f"{folder} cannot be written ({error.strerror or error}); name another --out.") from error
 
 
 def write(folder: Path, value: Mapping[str, Any]) -> None:
     """Write a run's result, and tables `requests` and `chunks` of it (schema.py); pandas is large, and loaded last."""
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT).write_text(json.dumps(value), encoding="utf-8")
     from benchbook.derive import requests
 

@@ -155,6 +155,9 @@ class Connection(asyncio.Protocol):
     def _end(self, ending: str, text: str) -> None:
         self.active = False
         self.idle_since_s = _now()
+        if self.sent_s is None:  # answered before it was sent whole: what is left of it would come before the next one
+            self._transport.abort()
+            self.open = False
         if not self.keeps_alive:
             self.close()
         self._finished(self, ending, text)
