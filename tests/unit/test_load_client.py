@@ -16,8 +16,9 @@ import pytest
 import scriptedserver
 from benchbook.errors import LoadError
 from benchbook.measure import bench_result
-from benchbook.measure.client import drive, load, result, target, workers
+from benchbook.measure.client import drive, load, own_cost, result, target, workers
 from benchbook.measure.client.prompt import Prompt
+from benchbook.measure.client.watch import Watched
 from benchbook.measure.client.workers import Ran
 from project import ROOT
 from scriptedserver import HEAD, LAST, completion, event, serving, token, usage
@@ -56,17 +57,18 @@ def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"], indirect=True)
 @pytest.mark.parametrize("processes", [1, 3])
 def test_every_request_is_sent_once_and_no_more_than_asked_are_in_flight(loop: str, processes: int) -> None:
-    in_flight, most, lock = 0, 0, threading.Lock()
+    in_flight, most, lock, all_six = 0, 0, threading.Lock(), threading.Barrier(6)
 
-    def counting(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+    def counting(link: socket.socket, number: int, body: dict[str, Any]) -> bool:
         nonlocal in_flight, most
         with lock:
             in_flight += 1
             most = max(most, in_flight)
-        time.sleep(0.005)
+        if number < 6:
+            all_six.wait(20)
         with lock:
             in_flight -= 1
-        return whole(link, _number, body)
+        return whole(link, number, body)
 
     with serving(counting) as server:
         ran = workers.run(planned(server, 40, 6, processes=processes))
@@ -428,3 +430,87 @@ def test_a_connection_that_was_answered_before_it_had_all_of_the_request_is_not_
         ran = workers.run(load.Load(where, "completions", "m", large, 1, read_gap_s=2))
     assert kinds(ran) == ["http_status"] * 3
     assert len(connections) == 3
+
+
+def test_a_kept_connection_that_was_closed_meanwhile_costs_no_request() -> None:
+    """The server closes after each answer without saying so: what was under way to it is sent once more."""
+
+    def closing(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        link.sendall(completion(body["max_tokens"]))
+        return False
+
+    with serving(closing) as server:
+        ran = workers.run(planned(server, 12, 3))
+        sent = sorted(body["prompt"][0] for _, _, body in server.seen)
+    assert kinds(ran) == [None] * 12
+    assert sent == list(range(12))
+
+
+def test_an_open_loop_with_a_limit_has_one_process() -> None:
+    with serving(whole) as server:
+        limited = workers.run(planned(server, 6, 2, processes=3, arrivals_s=[0.0] * 6))
+        free = workers.run(planned(server, 6, None, processes=3, arrivals_s=[0.0] * 6))
+    assert (len(limited.watched), len(free.watched)) == (1, 3)
+
+
+def test_a_head_of_100_or_204_is_no_answer_that_lasts() -> None:
+    def odd(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        if body["prompt"][0] % 2:
+            link.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        else:
+            link.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" + completion(body["max_tokens"]))
+        return True
+
+    with serving(odd) as server:
+        ran = workers.run(planned(server, 4, 1))
+        connections = {connection for connection, _, _ in server.seen}
+    assert kinds(ran) == [None, "http_status"] * 2
+    assert len(connections) == 1, "each was seen to end at once, and its connection kept"
+
+
+def test_prompt_tokens_that_nobody_counted_are_not_zero() -> None:
+    def uncounted(link: socket.socket, _number: int, body: dict[str, Any]) -> bool:
+        told = event({"choices": [], "usage": {"completion_tokens": body["max_tokens"]}})
+        link.sendall(HEAD + token() * body["max_tokens"] + told + event("[DONE]") + LAST)
+        return True
+
+    words = [Prompt("text", (b'"a b"',), TOKENS, None)] * 2
+    with serving(uncounted) as server:
+        asked = planned(server, 2, 1, prompts=words)
+        value = result.result(asked, workers.run(asked), {}, 0)
+    assert value["total_input_tokens"] is None and value["total_token_throughput"] is None
+    assert value["input_lens"] == [None, None]
+    assert value["output_throughput"] > 0
+
+
+def test_one_read_that_brings_everything_shows_no_time_between_tokens() -> None:
+    with serving(whole) as server:
+        ran = workers.run(planned(server, 1, 1))
+    assert ran.answers[0].reads == 1
+    assert ran.answers[0].tpot_s is None
+    assert bench_result.requests(as_result(ran, 1))[0].tpot_s is None
+
+
+def test_what_the_client_says_of_itself_is_what_its_processes_saw() -> None:
+    """Two processes, 100,000 bytes over 2 s; by Little 1,500 waiting bytes at 50,000 a second are 30 ms."""
+    seen = [Watched([1.0, 3.0], [1000, 2000], 0.5, 2.0), Watched([2.0, 10.0], [0, 0], 0.8, 1.5), None]
+    ran = Ran([], 0.0, 2.0, 0.0, 2.0, seen, "asyncio", 100_000, 0.25, False)
+    told = own_cost.figures(ran)
+    assert told["cpu_s"] == pytest.approx(1.3)
+    assert (told["busiest_cpu_s"], told["span_s"], told["processes"]) == (0.8, 2.0, 3)
+    assert (told["loop_lag_mean_ms"], told["loop_lag_p99_ms"], told["loop_lag_max_ms"]) == (4.0, 10.0, 10.0)
+    assert (told["receive_queue_mean_bytes"], told["receive_queue_max_bytes"]) == (1500.0, 2000)
+    assert told["receive_wait_mean_ms"] == pytest.approx(30.0)
+
+
+def test_most_in_flight_is_counted_from_starts_and_ends() -> None:
+    barrier = threading.Barrier(3)
+
+    def together(link: socket.socket, number: int, body: dict[str, Any]) -> bool:
+        if number < 3:
+            barrier.wait(20)
+        return whole(link, number, body)
+
+    with serving(together) as server:
+        value = as_result(workers.run(planned(server, 9, 3)), 9)
+    assert value["max_concurrent_requests"] == 3

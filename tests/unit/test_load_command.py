@@ -121,6 +121,10 @@ def test_headers_and_key_reach_the_server_and_not_the_result(
         (["--workload", "file"], "belong together"),
         (["--workload", "random", "--file", "x"], "belong together"),
         (["--arrival-times", "no-such-file"], "cannot be read"),
+        (["--arrival-times", "some-file", "--rate", "3"], "give one of them"),
+        (["--rate", "3", "--concurrency", "2", "--processes", "2"], "leave --processes out"),
+        (["--rate", "1e-300"], "three years"),
+        (["--extra", '{"n": 2}'], "cannot be set"),
         (["--workload", "file", "--file", "no-such-file"], "no-such-file"),
     ],
 )
@@ -135,7 +139,7 @@ def test_what_cannot_be_sent_is_one_sentence(words: list[str], said: str, capsys
 
 @pytest.mark.parametrize(
     "words", [["--input-tokens", "9:3"], ["--concurrency", "0"], ["--rate", "-1"], ["--max-failed", "2"],
-              ["--extra", "[]"], ["--header", "nocolon"], ["--seed", "x"]],
+              ["--extra", "[]"], ["--header", "nocolon"], ["--header", "Content-Length: 3"], ["--seed", "x"]],
 )  # fmt: skip
 def test_a_word_that_is_none_is_refused_before_anything_is_sent(words: list[str]) -> None:
     with serving(answering) as server:

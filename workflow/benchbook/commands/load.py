@@ -75,14 +75,19 @@ def add(commands: Commands) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
+    from benchbook.errors import LoadError
     from benchbook.load import asked, bar, files
     from benchbook.measure.client import result, target, workers
 
+    if given.rate is not None and given.arrival_times is not None:
+        raise LoadError("--rate and --arrival-times both say when requests are due; give one of them.")
+    if given.processes and given.processes > 1 and given.concurrency and (given.rate or given.arrival_times):
+        raise LoadError("an open loop with --concurrency has one process, which alone knows how many are in flight; "
+                        "leave --processes out.")  # fmt: skip
     if given.out is not None:
         files.refuse_to_overwrite(given.out)
     seed = given.seed if given.seed is not None else secrets.randbits(31)
-    key = os.environ.get("OPENAI_API_KEY")
-    headers = (*given.header, *((("Authorization", f"Bearer {key}"),) if key else ()))
+    headers = _headers(given.header)
     wanted = asked.Asked(
         endpoint=given.endpoint, model=given.model, workload=_workload(given), requests=given.requests,
         concurrency=given.concurrency, rate_req_s=given.rate, arrivals=given.arrivals, burstiness=given.burstiness,
@@ -95,7 +100,7 @@ def _run(given: argparse.Namespace) -> int:
     stops = _Stops()
     ran = workers.run(load, progress, stops.asked)
     progress.close()
-    burstiness = {"constant": float("inf"), "gamma": given.burstiness}.get(given.arrivals, 1.0)
+    burstiness = {"poisson": 1.0, "gamma": given.burstiness}.get(given.arrivals) if given.rate else None
     value = result.result(load, ran, dict(wanted.workload), seed, given.rate, burstiness)
     if given.out is not None:
         files.write(given.out, value)
@@ -108,6 +113,18 @@ def _run(given: argparse.Namespace) -> int:
     if stops.number:
         return 128 + stops.number
     return 1 if _failed_share(value) > given.max_failed else 0
+
+
+def _headers(given: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The headers asked for, and the key of the environment unless one of them says who asks."""
+    from benchbook.errors import LoadError
+
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key or any(name.lower() == "authorization" for name, _ in given):
+        return tuple(given)
+    if not key.isascii() or not key.isprintable():
+        raise LoadError("OPENAI_API_KEY holds characters that no header can have; set it again, or unset it.")
+    return (*given, ("Authorization", f"Bearer {key}"))
 
 
 class _Stops:
@@ -212,4 +229,6 @@ def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip() or not text.isprintable() or not text.isascii():
         raise argparse.ArgumentTypeError(f"{text!r} is no header; give NAME:VALUE, in ASCII")
+    if name.strip().lower() in ("content-length", "host", "connection", "transfer-encoding"):
+        raise argparse.ArgumentTypeError(f"{name.strip()} is set by the request itself; leave it out")
     return name.strip(), value.strip()

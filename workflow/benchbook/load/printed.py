@@ -37,14 +37,19 @@ def _lines(value: Mapping[str, Any], folder: Path | None) -> Iterator[str]:
     told = value["benchbook_client"]
     sent = value["completed"] + value["failed"]
     yield f"{value['completed']} of {sent} requests ended well in {value['duration']:.2f} s" + (
-        f"; stopped before the other {value['num_prompts'] - sent} were sent" if told["stopped"] else ""
-    )
+        f"; stopped before the other {value['num_prompts'] - sent} were sent"
+        if told["stopped"] and value["num_prompts"] > sent else ""
+    )  # fmt: skip
     yield from _failures(value)
     if value["completed"]:
         yield ""
-        yield f"  Output throughput   {value['output_throughput']:>12,.1f} tok/s"
-        yield f"  Requests            {value['request_throughput']:>12,.2f} a second"
-        yield f"  Prompt, output      {value['total_input_tokens']:>12,} and {value['total_output_tokens']:,} tokens"
+        if told["stopped"]:
+            yield "  Broken off, so no throughput: what was in flight took its time and brought no tokens."
+        else:
+            yield f"  Output throughput   {value['output_throughput']:>12,.1f} tok/s"
+            yield f"  Requests            {value['request_throughput']:>12,.2f} a second"
+        prompt = "not told" if value["total_input_tokens"] is None else f"{value['total_input_tokens']:,}"
+        yield f"  Prompt, output      {prompt:>12} and {value['total_output_tokens']:,} tokens"
         yield ""
         yield f"  {'ms':<14}{'mean':>12}{'median':>12}{'p90':>12}{'p99':>12}"
         for label, name, decimals in _METRICS:
@@ -65,7 +70,7 @@ def _failures(value: Mapping[str, Any]) -> Iterator[str]:
     for kind, count in sorted(value["benchbook_client"]["failures"].items(), key=lambda item: -item[1]):
         places = [place for place, one in enumerate(notes["failure_kinds"]) if one == kind]
         first = min(places, key=lambda place: notes["failure_s"][place])
-        said = value["errors"][first].partition(": ")[2]
+        said = "".join(char if char.isprintable() else "?" for char in value["errors"][first].partition(": ")[2])
         after = f", {notes['failure_s'][first]:.2f} s after its start" if kind != "refused" else ""
         line = f"  {count:>6} {kind}: {_KINDS[kind]}" + (f'; the first{after}: "{said}"' if said else after)
         yield from textwrap.wrap(line, WIDTH, subsequent_indent=" " * 9, drop_whitespace=True)

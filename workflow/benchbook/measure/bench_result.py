@@ -57,10 +57,12 @@ class Request:
 
     @property
     def tpot_s(self) -> float | None:
-        """(E2EL - TTFT) / (output tokens - 1), method.md 1; None below two tokens or when the request failed."""
+        """(E2EL - TTFT) / (output tokens - 1), method.md 1; None below two tokens, when the request failed, or when
+        all tokens came at one time, so that the time between them was not seen."""
         if self.e2el_s is None or self.ttft_s is None or self.output_tokens is None or self.output_tokens < 2:
             return None
-        return (self.e2el_s - self.ttft_s) / (self.output_tokens - 1)
+        seen_s = self.e2el_s - self.ttft_s
+        return seen_s / (self.output_tokens - 1) if seen_s > 0 else None
 
 
 def requests(result: Mapping[str, Any]) -> list[Request]:
@@ -81,6 +83,7 @@ def requests(result: Mapping[str, Any]) -> list[Request]:
     ):  # fmt: skip
         problem = _problem(error, n_out, note)
         start_s = start if start or problem is None else None  # vLLM lists 0 for a request that was never sent
+        queued = queued if start_s is not None else None
         told = {name: note.get(key) for name, key in _TOLD.items()}
         if problem is not None:
             told |= dict.fromkeys(_OF_AN_ANSWER) | {"chunk_s": _chunk_times(None, (), note)}
@@ -137,11 +140,14 @@ def _token_chunks(
     """TTFT, E2EL and ITL over the chunks that carried tokens.
 
     A chunk with empty text may be a token without printable text, or carry none. Where the server's count equals the
-    chunks without the empty ones, those carried none and are left out; in any other case all stay.
+    chunks without the empty ones, or is larger than all chunks together (chunks then hold several tokens, and an empty
+    one is no evidence of any), the empty ones are left out; in any other case all stay.
     """
     empty = set(note.get("empty_chunks") or ())
-    chunks = len(itl_s) + 1
-    if not empty or note.get("chunks") != chunks or note.get("usage_tokens") != chunks - len(empty):
+    chunks, counted = len(itl_s) + 1, note.get("usage_tokens")
+    if not empty or len(empty) == chunks or note.get("chunks") != chunks or counted is None:
+        return ttft_s, e2el_s, tuple(itl_s)
+    if counted != chunks - len(empty) and counted <= chunks:
         return ttft_s, e2el_s, tuple(itl_s)
     times = [ttft_s]
     for gap in itl_s:

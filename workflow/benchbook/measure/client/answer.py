@@ -5,7 +5,8 @@ brought the end of its blank line.
 
 Which chunks hold tokens. A chunk without text (kind e) may be a token without printable text or carry none, and the
 stream does not say. Where the events count tokens themselves (SGLang's generate), the chunks in which the count grew
-hold them. Else, where the server's count equals the chunks with content, those without carried none. Else, on
+hold them. Else, where the server's count equals the chunks with content, or is larger than all chunks together (so that
+chunks hold several tokens and an empty one is no evidence of any), those without content carried none. Else, on
 completions and generate, every chunk holds a token. On chat and responses all chunks do where the count equals them,
 chat's first one apart, which only says who speaks; in any other case only those with content. A chunk may hold more
 than one token.
@@ -108,12 +109,13 @@ class Answer:
     def tpot_s(self) -> float | None:
         """(E2EL - TTFT) / (output tokens - 1), method.md 1.
 
-        None below two tokens, without the server's count, and where one chunk brought all tokens: their distance in
-        time was not seen then, and is not 0.
+        None below two tokens, without the server's count, and where one chunk or one read brought all tokens: their
+        distance in time was not seen then, and is not 0.
         """
         if len(self.token_s) < 2 or self.output_tokens is None or self.output_tokens < 2:
             return None
-        return (self.token_s[-1] - self.token_s[0]) / (self.output_tokens - 1)
+        seen_s = self.token_s[-1] - self.token_s[0]
+        return seen_s / (self.output_tokens - 1) if seen_s > 0 else None
 
     @property
     def itl_s(self) -> tuple[float, ...]:
@@ -221,7 +223,7 @@ def _token_s(stream: Stream, kinds: str, tokens: array[int] | None, empty_is_tok
     if not empty:
         return stream.chunk_s
     if stream.output_tokens != len(kinds) - empty:
-        if empty_is_token:
+        if empty_is_token and (empty == len(kinds) or (stream.output_tokens or 0) <= len(kinds)):
             return stream.chunk_s
         if stream.output_tokens == len(kinds) - kinds.count(HEAD):
             return _of(stream.chunk_s, [kind != HEAD for kind in kinds])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchbook.errors import LoadError
 
+LATEST_S = 1e8
 CONSTANT, POISSON, GAMMA = "constant", "poisson", "gamma"
 KINDS = (CONSTANT, POISSON, GAMMA)
 
@@ -28,6 +29,8 @@ def times(kind: str, rate: float, count: int, seed: int, burstiness: float = 1.0
     ):  # fmt: skip
         if not (math.isfinite(value) and value > 0):
             raise LoadError(f"the {name} {value:g} is not above 0; {advice}.")
+    if count / rate > LATEST_S:
+        raise LoadError(f"{count} requests at {rate:g} a second take more than three years; give a higher rate.")
     if kind == CONSTANT:
         return [index / rate for index in range(count)]
     shape = 1.0 if kind == POISSON else burstiness
@@ -74,6 +77,6 @@ def _seconds(value: object, where: str) -> float:
         seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
     except ValueError:
         seconds = math.nan
-    if not (math.isfinite(seconds) and seconds >= 0):
+    if not 0 <= seconds <= LATEST_S:
         raise LoadError(f"{where}: {value!r} is no arrival time; give seconds from the run's start, 0 or more.")
     return seconds

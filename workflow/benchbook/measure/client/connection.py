@@ -35,13 +35,13 @@ class Connection(asyncio.Protocol):
         "_blocks_append", "_careful", "_finished", "_plain", "_read_closely_at", "_remaining", "_times_append",
         "_transport", "active",
         "blocks", "connect_s", "idle_since_s", "index", "keeps_alive", "open", "scheduled_s", "sent_s", "started_s",
-        "times",
+        "times", "used",
     )  # fmt: skip
 
     def __init__(self, finished: Finished, plain: socket.socket | None) -> None:
         self._finished = finished
         self._plain = plain
-        self.active = self.open = False
+        self.active = self.open = self.used = False
         self.connect_s: float | None = None
         self.idle_since_s = _now()
 
@@ -131,6 +131,8 @@ class Connection(asyncio.Protocol):
         """Find out whether the message is complete; reads its head first."""
         if self._remaining == _HEAD_TO_COME:
             head, found, body = b"".join(self.blocks).partition(b"\r\n\r\n")
+            while found and head[9:10] == b"1":  # 100 Continue and its like: the answer's own head is to come
+                head, found, body = body.partition(b"\r\n\r\n")
             if not found:
                 return
             self._remaining, self.keeps_alive = _length_told_by(head)
@@ -172,6 +174,8 @@ def _length_told_by(head: bytes) -> tuple[int, bool]:
     lines = head.lower().split(b"\r\n")
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
     keeps_alive = lines[0].startswith(b"http/1.1") and b"close" not in fields.get(b"connection", b"")
+    if lines[0][9:12] in (b"204", b"304"):
+        return 0, keeps_alive
     if b"chunked" in fields.get(b"transfer-encoding", b""):
         return _CHUNKED, keeps_alive
     try:

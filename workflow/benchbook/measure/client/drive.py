@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import os
 import pickle
@@ -66,6 +67,7 @@ class Drive:
         self._waiting: deque[tuple[int, float]] = deque()
         self._connecting: set[asyncio.Task[None]] = set()
         self._sparing: set[asyncio.Task[None]] = set()
+        self._sent_again: set[int] = set()
         self._fault: BaseException | None = None
         self._to_come = 0
         self._in_flight = self._finished_count = self._failed_count = self._reads = 0
@@ -203,6 +205,9 @@ class Drive:
                 self._sparing.add(task)
                 task.add_done_callback(self._sparing.discard)
             return
+        self._connect_for(index, scheduled_s)
+
+    def _connect_for(self, index: int, scheduled_s: float) -> None:
         task = self._loop.create_task(self._connect_and_send(index, scheduled_s))
         self._connecting.add(task)
         task.add_done_callback(self._connected)
@@ -231,6 +236,8 @@ class Drive:
             told = f"no connection within {CONNECT_TIMEOUT_S:.0f} s"
             self._never_started(index, scheduled_s, raw.UNREACHABLE, told)
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise  # ours, not the server's
             self._never_started(index, scheduled_s, raw.UNREACHABLE, error.strerror or str(error))
         else:
             self._send(connection, index, scheduled_s)
@@ -250,8 +257,20 @@ class Drive:
         self._over(ended_s, well=False)
 
     def _finished(self, connection: Connection, ending: str, text: str) -> None:
-        """A connection's request is over: keep what it brought, and free its slot after the reads that are pending."""
+        """A connection's request is over: keep what it brought, and free its slot after the reads that are pending.
+
+        A server may close a kept connection while a request is on its way to it, which it then never reads: such a
+        request is sent once more, on a new one.
+        """
         self._active.discard(connection)
+        closed_on_it = connection.used and not connection.times and ending in (raw.CLOSED, raw.RESET)
+        if closed_on_it and connection.index not in self._sent_again and not self._stopping:
+            self._sent_again.add(connection.index)
+            self._sockets.pop(connection, None)
+            connection.close()
+            self._connect_for(connection.index, connection.scheduled_s)
+            return
+        connection.used = True
         well = ending == raw.WHOLE
         ended_s = connection.times[-1] if well else _now()
         self._ended.append(

@@ -98,7 +98,7 @@ def _read_block(block: bytes, end: int, found: list[bytes], ends: list[int], err
             data = value if data is None else data + b"\n" + value
         elif line.startswith(b"event:"):
             name = line[6:].strip(b" ")
-    if data is not None:
+    if data:  # an event without data is dropped, says the HTML standard
         if name == b"error":
             errors.append(len(found))
         found.append(data)

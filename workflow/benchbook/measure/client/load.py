@@ -21,7 +21,7 @@ class Load:
     `concurrency`: requests kept in flight (closed loop), or the most that may be in flight (open loop; None: no limit).
     `arrivals_s`: seconds from the start at which each request is due, ascending; None is a closed loop. `exact`: an
     answer with fewer tokens than asked for is a failure. `read_gap_s`: the longest time without a byte. `request_id`
-    begins the X-Request-Id of every request.
+    begins the X-Request-Id of every request. `processes`: an open loop with a limit has one, whatever is asked.
     """
 
     target: Target

@@ -48,8 +48,8 @@ def result(load: Load, ran: Ran, workload: dict[str, Any], seed: int, request_ra
     good = [one for one in answers if one.failure is None]
     duration_s = ran.m_end_s - ran.m_start_s
     output_tokens = sum(one.output_tokens or 0 for one in good)
-    prompt_tokens = sum(one.prompt_tokens or 0 for one in good)
-    per_s = (lambda amount: amount / duration_s) if good and duration_s > 0 else lambda amount: None
+    prompt_tokens = _sum([_prompt_tokens(load, one) for one in good])
+    known_s = duration_s if good and duration_s > 0 and not ran.stopped else None
     open_loop = load.arrivals_s is not None
     rate = request_rate if request_rate is not None else "inf"
     if open_loop and request_rate is None:
@@ -63,18 +63,19 @@ def result(load: Load, ran: Ran, workload: dict[str, Any], seed: int, request_ra
         "tokenizer_id": None,
         "num_prompts": len(load.prompts),
         "request_rate": rate,
-        "burstiness": burstiness if burstiness is not None else 1.0,
+        "burstiness": burstiness,
         "max_concurrency": load.concurrency,
         "duration": duration_s,
         "completed": len(good),
         "failed": len(answers) - len(good),
         "total_input_tokens": prompt_tokens,
         "total_output_tokens": output_tokens,
-        "request_throughput": per_s(len(good)),
+        "request_throughput": _per_s(len(good), known_s),
         "request_goodput": None,
-        "output_throughput": per_s(output_tokens),
-        "total_token_throughput": per_s(prompt_tokens + output_tokens),
-        "input_lens": [_prompt_tokens(load, one) for one in answers],
+        "output_throughput": _per_s(output_tokens, known_s),
+        "total_token_throughput": _per_s(None if prompt_tokens is None else prompt_tokens + output_tokens, known_s),
+        "input_lens": [_prompt_tokens(load, one) if one.failure is None else load.prompts[one.index].tokens or 0
+                       for one in answers],
         "output_lens": [one.output_tokens or 0 if one.failure is None else 0 for one in answers],
         "ttfts": [_or_zero(one, one.ttft_s) for one in answers],
         "itls": [_gaps(one) for one in answers],
@@ -99,6 +100,8 @@ def result(load: Load, ran: Ran, workload: dict[str, Any], seed: int, request_ra
             "connections": "kept" if load.keep_connections else "new",
             "read_gap_s": load.read_gap_s,
             "request_id": load.request_id,
+            "ignore_eos": load.sampling.ignore_eos,
+            "extra": dict(load.sampling.extra),
             "stopped": ran.stopped,
             "t_start_s": ran.t_start_s,
             "t_end_s": ran.t_end_s,
@@ -141,8 +144,18 @@ def _notes(load: Load, answers: Sequence[Answer]) -> dict[str, list[Any]]:
     }  # fmt: skip
 
 
-def _prompt_tokens(load: Load, one: Answer) -> int:
-    return one.prompt_tokens or load.prompts[one.index].tokens or 0
+def _prompt_tokens(load: Load, one: Answer) -> int | None:
+    """The server's count, or the exact length that was sent; None where neither is known."""
+    return one.prompt_tokens or load.prompts[one.index].tokens
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _per_s(amount: int | None, seconds: float | None) -> float | None:
+    """None where nothing is known; a run that was broken off has no throughput: what it broke off took time, too."""
+    return amount / seconds if amount is not None and seconds else None
 
 
 def _or_zero(one: Answer, seconds: float | None) -> float:

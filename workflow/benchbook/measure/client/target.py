@@ -38,6 +38,10 @@ class Target:
         return ssl.create_default_context() if self.tls else None
 
 
+def _plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url
+
+
 def parse(url: str, headers: tuple[tuple[str, str], ...] = ()) -> Target:
     """`url`: http or https, with or without a path; a last /v1 is left out, since the endpoints' paths begin with it.
 
@@ -49,7 +53,7 @@ def parse(url: str, headers: tuple[tuple[str, str], ...] = ()) -> Target:
         port = parts.port
     except ValueError as error:
         raise LoadError(f"{url} is no URL ({error}); give one such as http://127.0.0.1:8000.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or not whole.isascii():
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not _plain(whole):
         raise LoadError(f"{url} is no URL of a server; give one such as http://127.0.0.1:8000.")
     tls = parts.scheme == "https"
     prefix = parts.path.rstrip("/").removesuffix("/v1")

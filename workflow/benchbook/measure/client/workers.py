@@ -77,6 +77,8 @@ def run(
         load.prompts, load.target, endpoint, load.model, load.sampling, load.request_id, load.keep_connections
     )
     count = max(1, min(load.processes, len(requests), load.concurrency or load.processes))
+    if load.arrivals_s is not None and load.concurrency is not None:
+        count = 1  # processes that split the limit would hold requests back while others have room
     dispenser = Dispenser(len(requests))
     with tempfile.TemporaryDirectory(prefix="benchbook-load-") as folder:
         crew = _Crew(count, Path(folder))

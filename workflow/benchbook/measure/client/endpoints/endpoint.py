@@ -11,6 +11,12 @@ from benchbook.errors import ConfigError
 from benchbook.measure.client.endpoints.stream import Stream
 from benchbook.measure.client.prompt import Prompt
 
+# What the request itself sets, and what would make its stream another than the one that is read.
+OURS = frozenset({
+    "model", "stream", "stream_options", "tools", "n", "best_of", "echo", "use_beam_search", "max_tokens",
+    "max_completion_tokens", "max_output_tokens",
+})  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -53,7 +59,7 @@ def join(fields: Mapping[str, Any], extra: Mapping[str, Any], **values: tuple[by
 
     Raises ConfigError when `extra` says again what the request itself must say.
     """
-    if taken := sorted(set(extra) & {*values, "stream", "stream_options", "tools"}):
+    if taken := sorted(set(extra) & {*values, *OURS}):
         raise ConfigError(f"extra field {taken[0]} of the body cannot be set: the request itself sets it")
     text = json.dumps({**fields, **extra}, separators=(",", ":")).encode()
     parts = [text[:-1]]
