@@ -25,6 +25,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BenchbookError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("benchbook: stopped; what was not finished by now is not kept.", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         sys.stderr.close()
         sys.exit(0)

@@ -23,7 +23,7 @@ def add(commands: Commands) -> None:
         description="Sends requests to a server that speaks the OpenAI form (vLLM, SGLang and others) or SGLang's own, "
         "keeps --concurrency of them in flight or sends --rate a second, and prints what came back. Ctrl-C keeps what "
         "has ended. Exits 0 when the share of failed requests is at most --max-failed, 1 when it is above, 2 when "
-        "nothing can be sent.",
+        "nothing can be sent, 130 or 143 after Ctrl-C or SIGTERM.",
     )
     command.add_argument("url", metavar="URL", help="the server, such as http://127.0.0.1:8000")
     what = command.add_argument_group("what is sent")

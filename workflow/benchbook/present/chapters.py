@@ -186,9 +186,9 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "ttft_excess_native_ms", "ttft_excess_vllm_bench_ms", "ttft_server_difference_ms"],
             name="crosscheck-ttft"),
         "client": table(frames["client"], "client", "Load client: its own load, and its figures beside the server’s.", [
-            "run_id", "slot", "client", *_if_any(frames["client"], "loop"), *_if_any(frames["client"], "processes"),
+            "run_id", "slot", "client", *_if_any(frames["client"], "loop"), *_processes(frames["client"]),
             "client_cpu_cores", *_if_any(frames["client"], "receive_wait_mean_ms"),
-            *_if_any(frames["client"], "receive_queue_max_bytes"), "loop_lag_p99_ms", "resend_gap_median_ms",
+            "loop_lag_p99_ms", "resend_gap_median_ms",
             "itl_client_mean_ms", "itl_server_mean_ms", "itl_ratio", "ttft_client_mean_ms", "ttft_server_mean_ms",
             "ttft_excess_ms", "saturated"], dense=True),
         "reconciliation": table(frames["reconciliation"], "reconciliation",
@@ -216,6 +216,10 @@ def _without_warmup(runs: pd.DataFrame, warmup: pd.DataFrame) -> int:
 
 def _client_if_several(runs: pd.DataFrame) -> list[str]:
     return ["client"] if runs["client"].nunique() > 1 else []
+
+
+def _processes(client: pd.DataFrame) -> list[str]:
+    return ["processes"] if (client["processes"].fillna(1) > 1).any() else []
 
 
 def _if_any(frame: pd.DataFrame, column: str) -> list[str]:

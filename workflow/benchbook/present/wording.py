@@ -50,18 +50,18 @@ GPU_ENERGY = (
 CLIENT = (
     "A client that is late reads its own lateness as the server’s latency. TTFT excess is the client’s mean TTFT less "
     "the one that the server counted for the same requests: the way there and back, and what the client adds. "
-    "Against a server of known timing, vllm bench serve adds about 2 ms at one request in flight and 25 ms or more at "
-    "64 with a burst of sends, Benchbook’s own client less than 2 ms at either."
+    "Against a server of known timing, vllm bench serve adds some 30 ms at 64 requests in flight with a burst of "
+    "sends, Benchbook’s own client less than 2 ms."
 )
 CROSSCHECK = (
-    "Both load clients sent the same work to the same server, one run after the other, in pairs that take turns in who "
-    "goes first; a difference is that of vllm-bench over native, pair by pair, and its range is over the pairs. On a "
-    "machine that others use the server itself is faster in one run than in the next: the second table has each "
-    "run’s figures over what the server counted of that run, so that the server’s own pace drops out and the clients "
-    "remain; a throughput of 1 is that of all requests always inside the server. The "
-    "server’s own mean TTFT, from /metrics, splits a difference in TTFT: what the server saw as well came about in it; "
-    "the rest did outside of it, where a client starts its clock before the request is written, makes a connection "
-    "within the time it measures, or reads the first token late."
+    "Both load clients sent requests of the same lengths to the same server, vllm-bench as text and native as token"
+    " ids, one run after the other, in pairs that take turns in who goes first; a difference is that of vllm-bench "
+    "over native, pair by pair, and its range is over the pairs. On a machine that others use the server itself is "
+    "faster in one run than in the next: the second table has each run’s figures over what the server counted of "
+    "that run, so that the server’s own pace drops out and the clients remain; a throughput of 1 is that of all "
+    "requests always inside the server. The server’s own mean TTFT, from /metrics, splits a difference in TTFT: "
+    "what the server saw as well came about in it; the rest did outside of it, where a client starts its clock "
+    "before the request is written, makes a connection within the time it measures, or reads the first token late."
 )
 SCHEDULER = (
     "Outside are requests that the client has sent and that are neither running nor waiting in the engine: still with "
