@@ -33,9 +33,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_blocks_append", "_careful", "_finished", "_plain", "_read_closely_at", "_remaining", "_times_append",
-        "_transport", "active",
-        "blocks", "connect_s", "idle_since_s", "index", "keeps_alive", "open", "scheduled_s", "sent_s", "started_s",
-        "times", "used",
+        "_transport", "active", "blocks", "connect_s", "idle_since_s", "index", "keeps_alive", "open", "scheduled_s",
+        "sent_s", "started_s", "times", "used",
     )  # fmt: skip
 
     def __init__(self, finished: Finished, plain: socket.socket | None) -> None:
@@ -130,15 +129,17 @@ class Connection(asyncio.Protocol):
     def _look(self, length: int) -> None:
         """Find out whether the message is complete; reads its head first."""
         if self._remaining == _HEAD_TO_COME:
-            head, found, body = b"".join(self.blocks).partition(b"\r\n\r\n")
-            while found and head[9:10] == b"1":  # 100 Continue and its like: the answer's own head is to come
-                head, found, body = body.partition(b"\r\n\r\n")
-            if not found:
+            came = b"".join(self.blocks)
+            head = http_message.head(came)
+            if not isinstance(head, http_message.Head):
                 return
-            self._remaining, self.keeps_alive = _length_told_by(head)
-            if self._remaining == _CHUNKED:
-                self._careful = False
-            length = len(body)
+            self.keeps_alive, length = head.keeps_alive, len(came) - head.size
+            if "chunked" in head.transfer:
+                self._remaining, self._careful = _CHUNKED, False
+            elif head.length is None:
+                self._remaining, self.keeps_alive = _UNTIL_CLOSE, False
+            else:
+                self._remaining = head.length
         if self._remaining >= 0:
             self._remaining -= length
             if self._remaining <= 0:
@@ -166,22 +167,6 @@ class Connection(asyncio.Protocol):
 
 
 _HEAD_TO_COME, _CHUNKED, _UNTIL_CLOSE = -1, -2, -3
-
-
-def _length_told_by(head: bytes) -> tuple[int, bool]:
-    """How a response says where it ends: bytes of its body, _CHUNKED or _UNTIL_CLOSE; and whether it keeps the
-    connection."""
-    lines = head.lower().split(b"\r\n")
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
-    keeps_alive = lines[0].startswith(b"http/1.1") and b"close" not in fields.get(b"connection", b"")
-    if lines[0][9:12] in (b"204", b"304"):
-        return 0, keeps_alive
-    if b"chunked" in fields.get(b"transfer-encoding", b""):
-        return _CHUNKED, keeps_alive
-    try:
-        return max(0, int(fields[b"content-length"])), keeps_alive
-    except (KeyError, ValueError):
-        return _UNTIL_CLOSE, False
 
 
 def _after(parts: tuple[bytes, ...], taken: int) -> list[memoryview]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})(?: [^\r\n]*)?\r\n")
+_STATUS = re.compile(rb"HTTP/(1\.[01]) (\d{3})(?: [^\r\n]*)?\r\n")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 _LENGTH = re.compile(r"[0-9]{1,18}")
 
@@ -39,39 +39,70 @@ class Message:
         return [end + shifts[bisect_left(pieces, end)] for end in ends]
 
 
-def read(data: bytes) -> Message:
-    """Read `data`, the bytes of one response or the beginning of them. Never raises: see `Message.fault`."""
+@dataclass(frozen=True)
+class Head:
+    """The head of a response, after those of any 1xx before it. `size`: bytes of all of them."""
+
+    version: str
+    status: int
+    headers: Mapping[str, str]
+    size: int
+
+    @property
+    def keeps_alive(self) -> bool:
+        return self.version == "1.1" and "close" not in self.headers.get("connection", "").lower()
+
+    @property
+    def transfer(self) -> str:
+        """Transfer-Encoding in lower case, "" without one."""
+        return self.headers.get("transfer-encoding", "").strip().lower()
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of a body that is not chunked; None where only the connection's end ends it, or it is no number."""
+        if self.status in (204, 304):
+            return 0
+        told = self.headers.get("content-length", "")
+        return int(told) if _LENGTH.fullmatch(told) else None
+
+
+def head(data: bytes) -> Head | str | None:
+    """The head at the beginning of `data`; None when it is not whole yet, a sentence when it is none."""
     start = 0
     while True:
         end = data.find(b"\r\n\r\n", start)
         line = _STATUS.match(data, start)
         if line is None and (end >= 0 or b"\r\n" in data[start:] or not _may_become_status(data[start : start + 9])):
             told = data[start : start + 40].split(b"\r\n")[0].decode("latin-1")
-            return Message(None, {}, 0, b"", False, f"the response does not begin with an HTTP status line: {told!r}")
+            return f"the response does not begin with an HTTP status line: {told!r}"
         if line is None or end < 0:
-            return Message(None, {}, 0, b"", False)
-        status = int(line[1])
-        head, start = data[line.end() : end + 2], end + 4
-        if status // 100 != 1:
-            break
-    headers = _headers(head)
+            return None
+        fields, start = data[line.end() : end + 2], end + 4
+        if line[2][:1] != b"1":
+            return Head(line[1].decode(), int(line[2]), _headers(fields), start)
+
+
+def read(data: bytes) -> Message:
+    """Read `data`, the bytes of one response or the beginning of them. Never raises: see `Message.fault`."""
+    found = head(data)
+    if not isinstance(found, Head):
+        return Message(None, {}, 0, b"", False, found)
+    status, headers, start = found.status, found.headers, found.size
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
         told = f"the body is compressed ({encoding}), which was not asked for"
         return Message(status, headers, start, b"", False, told, start)
-    transfer = headers.get("transfer-encoding", "").strip().lower()
-    if transfer == "chunked":
+    if found.transfer == "chunked":
         return _chunked(data, status, headers, start)
-    if transfer:
-        told = f"Transfer-Encoding {transfer!r} is not known"
+    if found.transfer:
+        told = f"Transfer-Encoding {found.transfer!r} is not known"
         return Message(status, headers, start, b"", False, told, start)
-    length = headers.get("content-length")
-    if length is None:
-        return _plain(data, status, headers, start, len(data) - start, None)
-    if not _LENGTH.fullmatch(length):
-        told = f"Content-Length {length!r} is no number of bytes"
+    if found.length is not None:
+        return _plain(data, status, headers, start, found.length, len(data) - start >= found.length)
+    if "content-length" in headers:
+        told = f"Content-Length {headers['content-length']!r} is no number of bytes"
         return Message(status, headers, start, b"", False, told, start)
-    return _plain(data, status, headers, start, int(length), len(data) - start >= int(length))
+    return _plain(data, status, headers, start, len(data) - start, None)
 
 
 def _may_become_status(beginning: bytes) -> bool:
