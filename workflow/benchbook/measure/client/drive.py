@@ -14,7 +14,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from benchbook.measure.client import raw
@@ -63,7 +63,7 @@ class Drive:
         self._loop = asyncio.get_running_loop()
         self._active: set[Connection] = set()
         self._idle: deque[Connection] = deque()
-        self._ended: deque[_Ended] = deque()
+        self._ended: deque[tuple[raw.Raw, list[bytes]]] = deque()
         self._waiting: deque[tuple[int, float]] = deque()
         self._connecting: set[asyncio.Task[None]] = set()
         self._sparing: set[asyncio.Task[None]] = set()
@@ -253,7 +253,8 @@ class Drive:
 
     def _never_started(self, index: int, scheduled_s: float, ending: str, text: str) -> None:
         ended_s = _now()
-        self._ended.append(_Ended(index, scheduled_s, None, None, None, array("d"), [], ended_s, ending, text))
+        noted = raw.Raw(index, scheduled_s, None, None, None, array("d"), array("L"), b"", ended_s, ending, text)
+        self._ended.append((noted, []))
         self._over(ended_s, well=False)
 
     def _finished(self, connection: Connection, ending: str, text: str) -> None:
@@ -273,12 +274,11 @@ class Drive:
         connection.used = True
         well = ending == raw.WHOLE
         ended_s = connection.times[-1] if well else _now()
-        self._ended.append(
-            _Ended(
-                connection.index, connection.scheduled_s, connection.started_s, connection.sent_s, connection.connect_s,
-                connection.times, connection.blocks, ended_s, ending, text,
-            )
+        noted = raw.Raw(
+            connection.index, connection.scheduled_s, connection.started_s, connection.sent_s, connection.connect_s,
+            connection.times, array("L"), b"", ended_s, ending, text,
         )  # fmt: skip
+        self._ended.append((noted, connection.blocks))
         self._reads += len(connection.times)
         connection.connect_s = None
         if self._plan.keep and well and connection.open:
@@ -341,31 +341,10 @@ class Drive:
         self._tally.note(self._finished_count, self._failed_count, reads)
 
     def _spool_ended(self, most_bytes: int | None) -> None:
-        """Write what ended to the spool: all of it, or until `most_bytes` are written."""
+        """Join the reads of what ended and write it to the spool: all of it, or until `most_bytes` are written."""
         written = 0
         while self._ended and (most_bytes is None or written < most_bytes):
-            whole = self._ended.popleft().joined()
+            noted, blocks = self._ended.popleft()
+            whole = replace(noted, sizes=array("L", map(len, blocks)), data=b"".join(blocks))
             pickle.dump(whole, self._spool, protocol=5)
             written += len(whole.data)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """A request that is over, its reads not joined yet."""
-
-    index: int
-    scheduled_s: float
-    started_s: float | None
-    sent_s: float | None
-    connect_s: float | None
-    times: array[float]
-    blocks: list[bytes]
-    ended_s: float
-    ending: str
-    text: str
-
-    def joined(self) -> raw.Raw:
-        return raw.Raw(
-            self.index, self.scheduled_s, self.started_s, self.sent_s, self.connect_s, self.times,
-            array("L", map(len, self.blocks)), b"".join(self.blocks), self.ended_s, self.ending, self.text,
-        )  # fmt: skip

@@ -184,23 +184,14 @@ def _spread(name: str, good: Sequence[Answer], value: Callable[[Answer], float |
 
 def _spread_of(name: str, seconds: Sequence[float]) -> dict[str, float | None]:
     """Mean, median, standard deviation and percentiles in ms, under vLLM's names; null for an empty list."""
-    ranked = sorted(1000 * one for one in seconds)
-    return {
-        f"mean_{name}_ms": math.fsum(ranked) / len(ranked) if ranked else None,
-        f"median_{name}_ms": _percentile(ranked, 50),
-        f"std_{name}_ms": statistics.pstdev(ranked) if ranked else None,
-        **{f"p{percent}_{name}_ms": _percentile(ranked, percent) for percent in PERCENTILES},
-    }
-
-
-def _percentile(ranked: Sequence[float], percent: float) -> float | None:
-    """Linear between the two nearest ranks, as numpy.percentile has it by default."""
-    if not ranked:
-        return None
-    place = (len(ranked) - 1) * percent / 100
-    below = math.floor(place)
-    above = min(below + 1, len(ranked) - 1)
-    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+    names = (f"mean_{name}_ms", f"median_{name}_ms", f"std_{name}_ms", *(f"p{one}_{name}_ms" for one in PERCENTILES))
+    if not seconds:
+        return dict.fromkeys(names)
+    values = [1000 * one for one in seconds]
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    cuts = statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
+    return dict(zip(names, (mean, cuts[49], deviation, *(cuts[one - 1] for one in PERCENTILES)), strict=True))
 
 
 def _fullest_second(good: Sequence[Answer]) -> float | None:

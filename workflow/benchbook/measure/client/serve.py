@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.errors import BenchbookError
-from benchbook.measure.client import load, result, target, workers, workloads
+from benchbook.measure.client import load, own_cost, result, target, workers, workloads
 
 
 def run_once(asked: Mapping[str, Any], written_to: Path) -> dict[str, Any]:
@@ -43,14 +43,9 @@ def run_once(asked: Mapping[str, Any], written_to: Path) -> dict[str, Any]:
     ran = workers.run(planned)
     value = result.result(planned, ran, dict(asked["workload"]), asked["seed"])
     written_to.write_text(json.dumps(value), encoding="utf-8")
-    told = value["benchbook_client"]
-    figures = (
-        "name", "loop", "processes", "cpu_s", "busiest_cpu_s", "span_s", "loop_lag_mean_ms", "loop_lag_p99_ms",
-        "loop_lag_max_ms", "receive_queue_mean_bytes", "receive_queue_max_bytes", "receive_wait_mean_ms", "parse_s",
-    )  # fmt: skip
     return {
         "t_start_s": ran.t_start_s, "t_end_s": ran.t_end_s, "m_start_s": ran.m_start_s, "m_end_s": ran.m_end_s,
-        "client": {name: told[name] for name in figures},
+        "client": own_cost.figures(ran),
     }  # fmt: skip
 
 

@@ -138,6 +138,7 @@ class _Crew:
         self._memory = tally.memory(count)
         self._count = count
         self._running: dict[int, int] = {}
+        self._stopped = False
 
     def start(self, work: Callable[[int], None]) -> None:
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
@@ -167,14 +168,9 @@ class _Crew:
 
         LoadError when one of them dies meanwhile: the others would wait for the start without end.
         """
-        ready, stopped = 0, False
+        ready = 0
         while ready < self._count:
-            asked = stops() if stops else 0
-            if asked > 1:
-                raise KeyboardInterrupt
-            if asked and not stopped:
-                stopped = True
-                self._signal(signal.SIGTERM)
+            self._pass_on(stops)
             if not select.select([self._ready_read], [], [], LOOK_EVERY_S)[0]:
                 if (dead := self._dead()) is not None:
                     raise LoadError(f"process {dead + 1} of {self._count} of the load client ended before the run "
@@ -194,20 +190,14 @@ class _Crew:
         self, dispenser: Dispenser, told: Callable[[Progress], None] | None, stops: Callable[[], int] | None
     ) -> bool:  # fmt: skip
         """Until every process has ended; True when the run was asked to stop."""
-        stopped = False
         while True:
             dispenser.fill()
             ended = bool(select.select([self._ready_read], [], [], LOOK_EVERY_S)[0])
-            asked = stops() if stops else 0
-            if asked > 1:
-                raise KeyboardInterrupt
-            if asked and not stopped:
-                stopped = True
-                self._signal(signal.SIGTERM)
+            self._pass_on(stops)
             if told:
                 told(tally.total(self._memory, self._count))
             if ended:
-                return stopped
+                return self._stopped
 
     def end(self) -> None:
         """End what still runs, and take leave of every process."""
@@ -253,6 +243,15 @@ class _Crew:
             if not told:
                 raise LoadError("the load client's first process is gone")
             return float(_MOMENT.unpack(told)[0])
+
+    def _pass_on(self, stops: Callable[[], int] | None) -> None:
+        """Have the processes stop when that was asked for, once; raises KeyboardInterrupt when it was asked again."""
+        asked = stops() if stops else 0
+        if asked > 1:
+            raise KeyboardInterrupt
+        if asked and not self._stopped:
+            self._stopped = True
+            self._signal(signal.SIGTERM)
 
     def _dead(self) -> int | None:
         """A process that has ended; it is left for `end` to take leave of."""
