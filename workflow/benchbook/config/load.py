@@ -33,6 +33,7 @@ from benchbook.config.records import (
 )
 from benchbook.errors import ConfigError
 from benchbook.measure import warmup
+from benchbook.measure.specification import VLLM_BENCH
 
 __all__ = [
     "Arm",
@@ -100,7 +101,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     engine = engines.get(data["engine"], ("engine",)) if "engine" in data else None
     given = "client_engine" in data
     client = engines.get(data["client_engine"], ("client_engine",)) if given else engine
-    if problems.sound(file, "client") and workload.VLLM_BENCH in workload.clients(data):
+    if problems.sound(file, "client") and VLLM_BENCH in workload.clients(data):
         rules.check_client_engine(engine, client, given, file, problems)
     rules.check_flags(data, file, problems)
     rules.check_arm_names(data, file, problems)
@@ -128,7 +129,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         model=model,
         engine=engine,
         client=clients,
-        client_engine=client if workload.VLLM_BENCH in clients else None,
+        client_engine=client if VLLM_BENCH in clients else None,
         sealed=data["sealed"],
         recorded=data.get("recorded"),
         server=Server(

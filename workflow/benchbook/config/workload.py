@@ -10,8 +10,7 @@ from benchbook.config.check import allowed, schema
 from benchbook.config.messages import Key, Problems, listed
 from benchbook.errors import WorkloadError
 from benchbook.measure.client.workloads import prompts, token_range
-
-NATIVE, VLLM_BENCH = "native", "vllm-bench"
+from benchbook.measure.specification import VLLM_BENCH
 
 NEEDED = {
     "random": ("input_tokens", "output_tokens"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchbook.config.records import Booking, Workload
-from benchbook.config.workload import NATIVE, PARAMETERS
+from benchbook.config.workload import PARAMETERS
+from benchbook.measure.specification import NATIVE
 
 _LABELS = {
     "input_tokens": "input tokens", "output_tokens": "output tokens", "prefix_tokens": "shared prefix, tokens",

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.measure.specification import NATIVE, VLLM_BENCH
 
-NATIVE, VLLM_BENCH = "native", "vllm-bench"
 _FIGURES = {
     "throughput": ("throughput_tok_s", "_tok_s"), "tpot": ("tpot_mean_ms", "_ms"), "ttft": ("ttft_mean_ms", "_ms"),
     "throughput_over_server": ("throughput_over_server", ""), "tpot_over_server": ("itl_ratio", ""),

@@ -12,8 +12,9 @@ from typing import Any
 from benchbook.engines import vllm
 from benchbook.errors import StoreError
 from benchbook.measure import bench_result, store, web
-from benchbook.measure.client_process import VLLM_BENCH, Client, ClientGone
+from benchbook.measure.client_process import Client, ClientGone
 from benchbook.measure.server import Server
+from benchbook.measure.specification import VLLM_BENCH
 
 
 @dataclass(frozen=True)

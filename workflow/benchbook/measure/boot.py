@@ -15,11 +15,12 @@ from typing import Any
 from benchbook.engines import log_lines, vllm
 from benchbook.measure import asked, cgroup, environment, processes, store, warmup, web
 from benchbook.measure.bench_run import Bench, Outcome, Task
-from benchbook.measure.client_process import VLLM_BENCH, Client, ClientGone, native_command, native_environment
+from benchbook.measure.client_process import Client, ClientGone, native_command, native_environment
 from benchbook.measure.guard import Guard
 from benchbook.measure.interrupt import Interrupted, Interruptible
 from benchbook.measure.progress import Progress, Told
 from benchbook.measure.server import Server
+from benchbook.measure.specification import VLLM_BENCH
 from benchbook.measure.telemetry import Sampler
 
 INTERRUPTED_PATIENCE_S = 5.0

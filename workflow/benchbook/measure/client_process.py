@@ -19,7 +19,6 @@ from typing import Any
 
 from benchbook.measure import processes
 
-NATIVE, VLLM_BENCH = "native", "vllm-bench"
 WORKFLOW = Path(__file__).resolve().parents[2]
 READY_S = 180.0
 AFTER_SERVER_DEATH_S = 10.0
@@ -45,14 +44,9 @@ class Client:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path):
         self._log = open(log, "ab")
-        try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-                env=dict(environment), start_new_session=True,
-            )  # fmt: skip
-        except OSError:
-            self._log.close()
-            raise
+        self._process = processes.start(
+            command, environment, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
+        )
         self.kernel_session = self._process.pid
         self._unread = b""
 

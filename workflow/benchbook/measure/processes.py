@@ -5,10 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], log: IO[bytes], **streams: Any
+) -> subprocess.Popen[bytes]:
+    """Start `command` in a kernel session of its own, with Popen's `streams`; the process's number is the session's.
+
+    OSError when it cannot be started; `log` is closed then.
+    """
+    try:
+        return subprocess.Popen(command, env=dict(environment), start_new_session=True, **streams)
+    except OSError:
+        log.close()
+        raise
 
 
 def members(session_ids: Iterable[int]) -> list[int]:

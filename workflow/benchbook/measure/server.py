@@ -26,14 +26,9 @@ class Server:
         self.port = port
         self.served_name = served_name
         self._log = open(log, "wb")
-        try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-                env=dict(environment), start_new_session=True,
-            )  # fmt: skip
-        except OSError:
-            self._log.close()
-            raise
+        self._process = processes.start(
+            command, environment, self._log, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
+        )
         self.kernel_session = self._process.pid
 
     def alive(self) -> bool:

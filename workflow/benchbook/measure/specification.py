@@ -11,6 +11,7 @@ from typing import Any
 from benchbook.errors import SessionError
 from benchbook.measure.store import read_json
 
+NATIVE, VLLM_BENCH = "native", "vllm-bench"  # the load clients that a specification may name
 SPEC_SCHEMA = 2
 HASH_LENGTH = 12
 UNHASHED = ("position", "positions", "limits", "spec_hash")
