@@ -50,10 +50,18 @@ def test_the_load_client_needs_nothing_but_the_standard_library(path):
     assert outside <= ({"uvloop"} if path.name == "workers.py" else set())
 
 
-@pytest.mark.parametrize("path", layer("derive"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", layer("derive") + layer("claims"), ids=lambda path: path.name)
 def test_derive_opens_no_file_and_knows_no_presentation(path):
     assert not calls(path) & {"open", "read_text", "write_text", "read_parquet", "to_parquet", "read_bytes"}
     assert not any(name.startswith("benchbook.present") for name in imports(path))
+
+
+@pytest.mark.parametrize("path", layer("statistics"), ids=lambda path: path.name)
+def test_statistics_know_numbers_only(path):
+    outside = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names - {"__future__"}
+    assert outside <= {"numpy", "scipy", "benchbook"}
+    ours = {name for name in imports(path) if name.startswith("benchbook.")}
+    assert all(name.startswith("benchbook.statistics") for name in ours), ours
 
 
 @pytest.mark.parametrize("path", layer("check"), ids=lambda path: path.name)
@@ -64,7 +72,8 @@ def test_only_load_opens_files_of_what_check_reads(path):
 
 @pytest.mark.parametrize("path", layer("present"), ids=lambda path: path.name)
 def test_present_knows_neither_measuring_nor_deriving(path):
-    assert not any(name.startswith(("benchbook.measure", "benchbook.derive", "scipy")) for name in imports(path))
+    others = ("benchbook.measure", "benchbook.derive", "benchbook.claims", "benchbook.statistics", "scipy")
+    assert not any(name.startswith(others) for name in imports(path))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

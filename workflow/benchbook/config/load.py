@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchbook.config import rules, workload
+from benchbook.config import claims, rules, workload
 from benchbook.config.check import allowed, check, schema
 from benchbook.config.engines import Engines, spelled
 from benchbook.config.messages import Problems, listed, shown, unknown
@@ -19,8 +19,10 @@ from benchbook.config.read import Document, read, stems
 from benchbook.config.records import (
     Arm,
     Booking,
+    Comparisons,
     Engine,
     ExpectedFailure,
+    Hypothesis,
     Limits,
     Model,
     Node,
@@ -38,8 +40,10 @@ from benchbook.measure.specification import VLLM_BENCH
 __all__ = [
     "Arm",
     "Booking",
+    "Comparisons",
     "Engine",
     "ExpectedFailure",
+    "Hypothesis",
     "Limits",
     "Model",
     "Node",
@@ -107,7 +111,9 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     rules.check_arm_names(data, file, problems)
     rules.check_expected_failures(data, file, problems)
     arms = _arms(file, booking, engine, engines, problems)
-    rules.check_same_arms(arms, file, problems)
+    if not data.get("identical_arms"):
+        rules.check_same_arms(arms, file, problems)
+    claims.check(data, file, problems)
     workload.check_keys(document.data if document else {}, data, file, problems)
     workload.check_client(data, file, problems)
     rules.check_prompts(data, file, problems)
@@ -143,6 +149,8 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         thresholds=Thresholds(**_floats(data["thresholds"])),
         telemetry=Telemetry(**_floats(data["telemetry"])),
         expected_failures=tuple(ExpectedFailure(**failure) for failure in data["expected_failures"]),
+        comparisons=claims.comparisons(data),
+        hypotheses=claims.hypotheses(data),
     )
 
 
@@ -179,10 +187,11 @@ def _node(root: Path, file: str, booking: dict[str, Any], problems: Problems) ->
     if found is None:
         return None
     name, data = found
-    price = data["price_usd_per_hour"]
-    return Node(
-        name, data["description"], None if price is None else float(price), data["gpus"], data.get("kind", name)
+    price, bandwidth, rate = (
+        None if data[key] is None else float(data[key])
+        for key in ("price_usd_per_hour", "memory_bandwidth_tb_s", "matrix_tflops")
     )
+    return Node(name, data["description"], price, data["gpus"], bandwidth, rate, data.get("kind", name))
 
 
 def _model(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Model | None:
@@ -190,7 +199,8 @@ def _model(root: Path, file: str, booking: dict[str, Any], problems: Problems) -
     if found is None:
         return None
     name, data = found
-    return Model(name, data.get("description"), data.get("build"), data.get("config"), data.get("path"))
+    return Model(name, data.get("description"), data.get("build"), data.get("config"), data.get("path"),
+                 data["sizes"])  # fmt: skip
 
 
 def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines, problems: Problems) -> dict[int, Arm]:

@@ -16,24 +16,30 @@ Env = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """A kind of machine; `price_usd_per_hour` is None when no price can be named."""
+    """A kind of machine; what is not known of it (price, bandwidth and matrix rate of one GPU) is None."""
 
     name: str
     description: str
     price_usd_per_hour: float | None
     gpus: int
+    memory_bandwidth_tb_s: float | None
+    matrix_tflops: float | None
     kind: str
 
 
 @dataclass(frozen=True)
 class Model:
-    """The served model: `config` to build a directory from, or `path`, a directory or hub id; the other is None."""
+    """The served model: `config` to build a directory from, or `path`, a directory or hub id; the other is None.
+
+    `sizes`: what the model file says of the bytes of a decode step, by the names of model.schema.yaml.
+    """
 
     name: str
     description: str | None
     build: str | None
     config: Mapping[str, object] | None
     path: str | None
+    sizes: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,34 @@ class ExpectedFailure:
 
 
 @dataclass(frozen=True)
+class Comparisons:
+    """What is compared between arms; `alpha`, `equivalence` and `smallest_effect` are shares of one."""
+
+    baseline: str
+    metrics: tuple[str, ...]
+    concurrency: tuple[int, ...]
+    alpha: float
+    equivalence: float
+    smallest_effect: float
+    sessions_min: int
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What is expected of `arm` against `baseline`: `metric` is `direction` ("higher" or "lower") by a share of at
+    least `smallest_effect`, at each of `concurrency`."""
+
+    name: str
+    arm: str
+    baseline: str
+    metric: str
+    concurrency: tuple[int, ...]
+    direction: str
+    smallest_effect: float
+    because: str | None
+
+
+@dataclass(frozen=True)
 class Booking:
     """Everything that a booking file says, with the files that it names.
 
@@ -196,3 +230,5 @@ class Booking:
     thresholds: Thresholds
     telemetry: Telemetry
     expected_failures: tuple[ExpectedFailure, ...]
+    comparisons: Comparisons
+    hypotheses: tuple[Hypothesis, ...]

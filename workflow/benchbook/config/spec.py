@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchbook.config import schedule, workload
+from benchbook.config import claims_facts, schedule, workload
 from benchbook.config.load import Arm, Booking, Engine
 from benchbook.measure.specification import SPEC_SCHEMA, digest, spec_hash
 from benchbook.measure.warmup import Converged
@@ -62,6 +62,7 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
         "limits": asdict(booking.limits),
         "telemetry": asdict(booking.telemetry),
         "plan": _plan(booking, arm, place),
+        "hypotheses": claims_facts.hypotheses(booking),
     }
     spec["spec_hash"] = spec_hash(spec)
     return spec

@@ -14,11 +14,11 @@ from benchbook.measure.store import read_json
 NATIVE, VLLM_BENCH = "native", "vllm-bench"  # the load clients that a specification may name
 SPEC_SCHEMA = 2
 HASH_LENGTH = 12
-UNHASHED = ("position", "positions", "limits", "spec_hash")
+UNHASHED = ("position", "positions", "limits", "hypotheses", "spec_hash")
 
 
 def spec_hash(spec: Mapping[str, Any]) -> str:
-    """Deadlines and the place's number do not bear on the figures; everything else does."""
+    """Deadlines, the place's number and what is expected do not bear on the figures; everything else does."""
     return digest({name: value for name, value in spec.items() if name not in UNHASHED})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup, escape
 
+from benchbook.columns.measured import NO_GPU
 from benchbook.errors import TableError
 from benchbook.present import format as fmt
 from benchbook.present import summary, svg, wording
@@ -16,7 +17,6 @@ from benchbook.present.context import FRAMES, ReportInput
 from benchbook.present.origin import Origin, origin, summary_origin
 from benchbook.present.tables import Col, Part, Table, part, totals
 from benchbook.present.tables import build as table
-from benchbook.schema import NO_GPU
 
 FIGURES = {
     "figure_sweep": ("Throughput and TPOT against concurrency",

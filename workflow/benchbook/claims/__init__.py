@@ -1,0 +1,10 @@
+"""From tables of runs to what may be said of them (columns in benchbook.columns.claims). No file is opened here.
+
+usable           which runs enter a claim          byte_floor     the least a decode step can take
+repeatability    spread, and its registry `noise`  anomalies      what is odd, with the evidence
+comparisons      arms against each other           occupancy      busy and idle time of a decode step
+fixed_cost       the decode step's fixed cost      elimination    which causes can be ruled out
+toll             its share at each concurrency     cost           dollars and joules
+verdicts         the level of every claim          hypotheses     what was expected, judged
+next_experiments what to run next
+"""
