@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 from benchbook import rawdata, schema
+from benchbook.claims import declared
 from benchbook.derive import crosscheck, failures, sessions, sweep, tags
 from benchbook.measure.client.workloads import repeats_by_design
 from benchbook.measure.store import read_json
@@ -19,9 +20,11 @@ def main() -> None:
     with Step.from_command_line(
         inputs=["manifest", "boot", *TABLES],
         params=["raw", "arms", "expected", "thresholds"],
-        outputs=["sweep", *(f"all-{name}" for name in TABLES), "crosscheck", "sessions", "failures", "timeline"],
+        outputs=[
+            "sweep", *(f"all-{name}" for name in TABLES), "crosscheck", "sessions", "failures", "timeline", "declared",
+        ],
     ) as step:
-        session_rows, timelines, kinds, cached = [], [], {}, set()
+        session_rows, timelines, specs, kinds, cached = [], [], [], {}, set()
         expectations = json.loads(step.param("expected"))
         for manifest, boot_file, runs_file in zip(
             *(step.files(name) for name in ("manifest", "boot", "runs")), strict=True
@@ -32,6 +35,7 @@ def main() -> None:
                 sessions.row(session, boot, runs, expectations) for session, boot in zip(raw, boots, strict=True)
             ]
             timelines.append(sessions.timeline(raw))
+            specs += [session.spec for session in raw if session.usable]
             cached |= {s.session_id for s in raw if repeats_by_design({"kind": "random", **s.spec["workload"]})}
             kinds |= {f"{s.session_id}/{record['run']}": record["failure_kind"] for s in raw for record in s.runs}
         together = {
@@ -47,6 +51,8 @@ def main() -> None:
         session_table.to_parquet(step.output("sessions"))
         failures.table(session_table, together["runs"], kinds).to_parquet(step.output("failures"))
         schema.concat(timelines, "timeline").to_parquet(step.output("timeline"))
+        frozen = declared.before_measuring(specs)
+        step.output("declared").write_text(json.dumps(frozen, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

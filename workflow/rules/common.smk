@@ -10,8 +10,9 @@ from snakemake.exceptions import WorkflowError
 WORKFLOW = Path(workflow.current_basedir).parent
 sys.path.insert(0, str(WORKFLOW))
 
-from benchbook import hygiene
+from benchbook import hygiene, registry
 from benchbook.config import facts
+from benchbook.config.claims_facts import claims_facts
 from benchbook.config import spec as specification
 from benchbook.config.load import load_booking, load_config
 from benchbook.errors import BenchbookError
@@ -28,13 +29,22 @@ except BenchbookError as error:
 
 RESULTS = Path("results") / BOOKING.id
 REPORT = Path("reports") / BOOKING.id
-FIGURES = ["sweep", "warmup", "timeline", "telemetry"]
+FIGURES = [
+    "sweep",
+    "warmup",
+    "timeline",
+    "telemetry",
+    "comparisons",
+    "fixed_cost",
+    "anomalies",
+]
 SPECS = {
     specification.store_name(spec): spec
     for spec in specification.session_specs(BOOKING, Path.cwd())
 }
 STORES = list(SPECS)
 ARMS = json.dumps([arm.name for arm in BOOKING.arms])
+CLAIMS = json.dumps(claims_facts(BOOKING), sort_keys=True)
 FACTS = json.dumps(facts.report_facts(BOOKING), sort_keys=True)
 REPORT_TABLES = [
     "runs",
@@ -48,6 +58,21 @@ REPORT_TABLES = [
     "sweep",
     "failures",
     "timeline",
+    "repeatability",
+    "noise",
+    "comparisons",
+    "steps",
+    "fixed_cost",
+    "floor",
+    "toll",
+    "anomalies",
+    "occupancy",
+    "elimination",
+    "cost",
+    "bill",
+    "verdicts",
+    "hypotheses",
+    "next_experiments",
 ]
 # Stores of earlier specifications: still on disk, in no figure.
 SUPERSEDED = json.dumps(
@@ -57,6 +82,16 @@ THRESHOLDS = json.dumps(asdict(BOOKING.thresholds), sort_keys=True)
 EXPECTED = json.dumps(
     [asdict(item) for item in BOOKING.expected_failures], sort_keys=True
 )
+
+# What bookings that ended before this one's first session know of the noise of such nodes.
+REGISTRY = Path(config.get("registry", "registry"))
+LAUNCHES = sorted(path.name for path in RESULTS.glob("raw/*/[0-9]*-[0-9]*"))
+REGISTERED = [
+    str(path)
+    for path in registry.earlier(
+        REGISTRY, BOOKING.node.kind, LAUNCHES[0] if LAUNCHES else None, BOOKING.id
+    )
+]
 
 
 wildcard_constraints:

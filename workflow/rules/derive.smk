@@ -135,6 +135,7 @@ rule statistics:
             sessions=TABLES / "sessions.parquet",
             failures=TABLES / "failures.parquet",
             timeline=TABLES / "timeline.parquet",
+            declared=TABLES / "declared.json",
         ),
     log:
         RESULTS / "logs/statistics.log",
@@ -153,7 +154,7 @@ rule statistics:
         " --sweep {output.sweep:q} --all-runs {output.runs:q} --all-warmup {output.warmup:q}"
         " --all-telemetry {output.telemetry:q} --all-client {output.client:q} --all-scheduler {output.scheduler:q}"
         " --all-reconciliation {output.reconciliation:q} --crosscheck {output.crosscheck:q} --sessions {output.sessions:q}"
-        " --failures {output.failures:q} --timeline {output.timeline:q} 2>&1 | tee {log:q} >&2"
+        " --failures {output.failures:q} --timeline {output.timeline:q} --declared {output.declared:q} 2>&1 | tee {log:q} >&2"
 
 
 rule acceptance:

@@ -67,6 +67,57 @@ rule figure_telemetry:
         " --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
 
 
+rule figure_comparisons:
+    input:
+        code=code("figure_comparisons"),
+        comparisons=TABLES / "comparisons.parquet",
+        verdicts=TABLES / "verdicts.parquet",
+    output:
+        **documented(figure=RESULTS / "figures/comparisons.svg"),
+    log:
+        RESULTS / "logs/figure_comparisons.log",
+    message:
+        "Drawing the comparisons"
+    shell:
+        "python -P {input.code[0]} --comparisons {input.comparisons:q} --verdicts {input.verdicts:q}"
+        " --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
+
+
+rule figure_fixed_cost:
+    input:
+        code=code("figure_fixed_cost"),
+        steps=TABLES / "steps.parquet",
+        fixed_cost=TABLES / "fixed_cost.parquet",
+        toll=TABLES / "toll.parquet",
+    output:
+        **documented(figure=RESULTS / "figures/fixed_cost.svg"),
+    log:
+        RESULTS / "logs/figure_fixed_cost.log",
+    params:
+        arms=ARMS,
+    message:
+        "Drawing the decode step"
+    shell:
+        "python -P {input.code[0]} --steps {input.steps:q} --fixed-cost {input.fixed_cost:q} --toll {input.toll:q}"
+        " --arms {params.arms:q} --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
+
+
+rule figure_anomalies:
+    input:
+        code=code("figure_anomalies"),
+        anomalies=TABLES / "anomalies.parquet",
+        evidence=TABLES / "evidence.parquet",
+    output:
+        **documented(figure=RESULTS / "figures/anomalies.svg"),
+    log:
+        RESULTS / "logs/figure_anomalies.log",
+    message:
+        "Drawing what is odd"
+    shell:
+        "python -P {input.code[0]} --anomalies {input.anomalies:q} --evidence {input.evidence:q}"
+        " --figure {output.figure:q} 2>&1 | tee {log:q} >&2"
+
+
 rule report_html:
     input:
         code=code("report_html"),
