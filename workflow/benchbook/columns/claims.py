@@ -10,6 +10,7 @@ ONE_RUN = "no session has two runs here"
 NO_INTERVAL = "the data carry no interval"
 NO_MODEL = "the model's sizes or the node's memory bandwidth are not given"
 NO_PRICE = "the node has no price"
+NO_NOISE = f"{NO_RUN}, or the sides are of different bookings, whose spread is not known"
 NOT_FITTED = "not of this model, or it could not be fitted"
 NOTHING_TO_SAY = "nothing to say"
 NOT_WATCHED = "no telemetry that covers the window"
@@ -86,7 +87,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "baseline_concurrency": Column("Int64", "requests", "of the baseline's runs"),
         "family": Column("string", "", "declared (a hypothesis of the booking file) | exploratory | scale"),
         "family_size": Column("Int64", "", "comparisons that Holm's procedure holds together"),
-        "hypothesis": Column("string", "", "name of the hypothesis it serves", "none was declared for it"),
+        "hypothesis": Column("string", "", "names of the hypotheses it serves, space separated",
+                             "no hypothesis names it"),
         "value": Column("Float64", "", "the arm's mean", NO_RUN),
         "baseline_value": Column("Float64", "", "the baseline's mean", NO_RUN),
         "sessions": Column("Int64", "", "sessions of the arm"),
@@ -100,19 +102,19 @@ TABLES: dict[str, dict[str, Column]] = {
         "p": Column("Float64", "", "two-sided p of no effect", ONE_SESSION),
         "p_holm": Column("Float64", "", "the same, adjusted within its family", ONE_SESSION),
         "df": Column("Float64", "", "degrees of freedom behind the interval", ONE_SESSION),
-        "method": Column("string", "", "how the interval was made, in words", ONE_SESSION),
+        "method": Column("string", "", "how the interval was made, in words, or why there is none and what to do"),
         "balanced": Column("boolean", "", "the sessions of both sides lie evenly in time"),
         "equivalent": Column("boolean", "", "both one-sided tests put the effect within the margin", ONE_SESSION),
         "equivalence_margin_pct": Column("Float64", "%", "the margin"),
         "mde_pct": Column("Float64", "%", "smallest effect that this many sessions find in 4 of 5 tries (80 % power, "
-                          "two-sided 5 %, first step of Holm)", "no noise is known"),
-        "band_pct": Column("Float64", "%", "half-width of the 95 % band of one session against one, from the noise",
-                           "no noise is known"),
+                          "two-sided 5 %, first step of Holm)", NO_NOISE),
+        "band_pct": Column("Float64", "%", "half-width of the 95 % band within which this many sessions and runs "
+                           "differ for no reason, from the noise", NO_NOISE),
         "sigma_from": Column("string", "", "where the noise of mde and band comes from: this booking | registry | "
                              "the method's prior"),
         "sigma_df": Column("Float64", "", "degrees of freedom of that noise", "the method's prior"),
-        "worst_ratio": Column("Float64", "", "ratio of the sides' nearest runs, the effect's direction kept; below 1 "
-                              "when they overlap", NO_RUN),
+        "worst_ratio": Column("Float64", "", "lowest run of the higher side over the highest run of the lower one; "
+                              "below 1 when they overlap", NO_RUN),
         "tags": _TAGS,
         "run_ids": _RUN_IDS,
     },

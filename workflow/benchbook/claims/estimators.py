@@ -1,0 +1,97 @@
+"""How the difference of two sides and its interval are found: which estimator for which design (method.md 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchbook.claims.noise import DF_MIN, REGISTRY, Noise
+from benchbook.claims.sides import Side
+from benchbook.statistics import effects
+from benchbook.statistics.effects import Effect
+
+ARMS, MATCHED, BOOKINGS = "cross-session", "matched session", "cross-booking"
+SESSIONS_MIN, PAIR = 3, 2
+_UNEVEN = 0.1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`effect` on ln y, None without an interval; `method` says how it was found, or why it was not and what helps."""
+
+    effect: Effect | None
+    method: str
+
+
+def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
+    """Sessions of two arms, each boot its own; `registry`: the metric's noise as known before.
+
+    From three sessions a side the fit of session means on arm and time. Two a side in balanced order leave it one
+    degree of freedom; there the registry's standard deviation decides, where it rests on eight. One session has no
+    spread.
+    """
+    n, m = arm.sessions, base.sessions
+    counts = f"{n} against {m} sessions"
+    if min(n, m) >= SESSIONS_MIN:
+        found = effects.with_time(
+            np.concatenate([arm.means, base.means]), np.repeat([1, 0], [n, m]),
+            np.concatenate([arm.times_s, base.times_s]),
+        )  # fmt: skip
+        if found is None:
+            return Estimate(None, f"no interval: {counts}, all of an arm at one time; boot the arms in turns (ABBA)")
+        even = "" if balanced(arm, base) else "; one arm lies earlier, so that time carries part of the difference"
+        return Estimate(found, f"least squares of session means of ln y on arm and time, {counts}{even}")
+    measured = registry.source == REGISTRY and registry.df is not None and registry.df >= DF_MIN
+    if min(n, m) >= PAIR and balanced(arm, base) and measured and registry.df is not None:
+        se = float(np.hypot(registry.standard_error(n, arm.repeats_share),
+                            registry.standard_error(m, base.repeats_share)))  # fmt: skip
+        difference = float(arm.means.mean() - base.means.mean())
+        return Estimate(
+            Effect(difference, se, registry.df),
+            f"difference of session means, {counts} in balanced order, with the registry's spread of this node kind "
+            f"({registry.df:.0f} df)",
+        )
+    return Estimate(None, f"no interval: {counts}; boot each arm at least {SESSIONS_MIN} times, in turns (ABBA)")
+
+
+def within_sessions(arm: Side, base: Side) -> Estimate:
+    """Both sides in the same sessions, in the same order: t on the sessions' differences."""
+    differences = arm.means - base.means
+    found = effects.paired(differences)
+    if found is None:
+        return Estimate(None, f"no interval: both sides in {differences.size} session; boot the arm again")
+    return Estimate(found, f"t on the differences within {differences.size} sessions")
+
+
+def between_bookings(arm: Side, base: Side) -> Estimate:
+    """Sides that were measured in different bookings: a booking is the replicate, by Welch's t on their means."""
+    a, b = _by_booking(arm), _by_booking(base)
+    counts = f"{a.size} against {b.size} bookings"
+    found = effects.welch(a, b) if min(a.size, b.size) >= SESSIONS_MIN else None
+    if found is None:
+        return Estimate(None, f"no interval: {counts} that are not the same; measure both arms in one booking")
+    return Estimate(found, f"Welch's t on means of bookings, {counts}")
+
+
+def balanced(arm: Side, base: Side) -> bool:
+    """Whether the sides' sessions lie evenly in time, so that a steady drift of the node takes no side: the means of
+    their times are no further apart than a tenth of the time from the first session to the last.
+
+    ABBA is 0, ABBABA .07, ABABAB .2, AABB .67. Times and not places in the order: in ABBABA with a night after the
+    third boot the places are as even as ever, but one arm has two boots before it and the other one.
+    """
+    times = np.concatenate([arm.times_s, base.times_s])
+    if not (arm.sessions and base.sessions and np.isfinite(times).all() and np.ptp(times) > 0):
+        return False
+    return bool(abs(arm.times_s.mean() - base.times_s.mean()) <= _UNEVEN * np.ptp(times))
+
+
+def kind(arm: Side, base: Side) -> str:
+    """cross-booking where the sides are not of the same bookings."""
+    return BOOKINGS if arm.sessions and base.sessions and set(arm.bookings) != set(base.bookings) else ARMS
+
+
+def _by_booking(found: Side) -> np.ndarray:
+    of = np.array(found.bookings)
+    return np.array([found.means[of == booking].mean() for booking in sorted(set(found.bookings))])

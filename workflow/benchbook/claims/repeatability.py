@@ -1,0 +1,82 @@
+"""Table `repeatability`: the level of every metric at every point, and how far it scatters (method.md 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchbook import schema
+from benchbook.claims.sides import Side, side
+from benchbook.claims.usable import METRICS, counted, tags_of
+from benchbook.statistics.intervals import Interval, hierarchical_bootstrap, range_coverage, t_interval
+from benchbook.statistics.variance import components
+
+
+def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
+    """One row per arm, concurrency and metric, from table `runs`; arms in the order of their first session.
+
+    The interval is by t on session means of ln y: a server flag acts on the boot, and repeats inside one boot are no
+    replicates of it. The range beside it asks for no distribution. Runs that are not ok enter no figure.
+    """
+    rows: list[dict[str, Any]] = []
+    mine = counted(runs, clients).sort_values("session_id", kind="stable")
+    for arm, of_arm in mine.groupby("arm", sort=False):
+        for concurrency, group in of_arm.groupby("concurrency", sort=True):
+            good = group[group["status"] == "ok"]
+            for metric in METRICS.values():
+                found = side(good, metric.name)
+                rows.append({
+                    "arm": arm, "concurrency": concurrency, "metric": metric.name, "unit": metric.unit,
+                    **_figures(found), "tags": tags_of(found.runs), "run_ids": " ".join(found.runs["run_id"]),
+                    "note": _note(found, len(group) - len(good)),
+                })  # fmt: skip
+    return schema.check(pd.DataFrame(rows), "repeatability") if rows else schema.empty("repeatability")
+
+
+def _figures(found: Side) -> dict[str, Any]:
+    spread = components(found.logs)
+    of_sessions = found.sessions != 1
+    ranged = np.exp(found.means if of_sessions else found.logs[0])
+    return {
+        "sessions": found.sessions,
+        "runs": len(found.runs),
+        "mean": found.value,
+        **_ends("ci", t_interval(found.means)),
+        "range_low": float(ranged.min()) if ranged.size else None,
+        "range_high": float(ranged.max()) if ranged.size else None,
+        "range_coverage": range_coverage(ranged.size) if ranged.size > 1 else None,
+        "range_of": "sessions" if of_sessions else "runs",
+        **_ends("bootstrap", hierarchical_bootstrap(found.logs)),
+        "repeat_sigma_pct": _pct(spread.repeat_sigma),
+        "repeat_df": spread.repeat_df or None,
+        "session_sigma_pct": _pct(spread.session_sigma),
+        "session_df": spread.session_df or None,
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+    """Both ends, from ln y to the metric's unit."""
+    return {
+        f"{name}_low": float(np.exp(interval.low)) if interval else None,
+        f"{name}_high": float(np.exp(interval.high)) if interval else None,
+    }
+
+
+def _pct(sigma: float | None) -> float | None:
+    return None if sigma is None else 100 * sigma
+
+
+def _note(found: Side, not_ok: int) -> str | None:
+    notes = []
+    if not found.sessions:
+        notes.append("No usable run holds this metric: see why in the table of runs, and measure the point again.")
+    elif found.sessions == 1:
+        notes.append("One session carries no interval: boot the arm again, three times in all.")
+    elif all(logs.size == 1 for logs in found.logs):
+        notes.append("One run a session: the spread of sessions holds that of repeats; ask for repeats to part them.")
+    if not_ok:
+        notes.append(f"{not_ok} more did not end well and enter no figure: see the table of failures.")
+    return " ".join(notes) or None
