@@ -1,0 +1,61 @@
+"""The registry of noise: written once, chosen from by name."""
+
+from __future__ import annotations
+
+import claimruns
+import pandas as pd
+import pytest
+from benchbook import registry
+from benchbook.errors import StoreError
+
+EARLY, LATE = "20260101-000000", "20260301-000000"
+
+
+def fed(tmp_path, booking, until=EARLY, **figures):
+    made = tmp_path / f"{booking}.parquet"
+    claimruns.noise(booking, until=until, **figures).to_parquet(made)
+    return registry.feed(made, tmp_path / "registry")
+
+
+def test_what_is_fed_is_read_back(tmp_path):
+    path = fed(tmp_path, "x")
+    assert path == tmp_path / "registry" / "node_kind=k" / f"{EARLY}_x.parquet"
+    pd.testing.assert_frame_equal(registry.read(path), claimruns.noise("x", until=EARLY))
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_the_same_again_is_no_change_and_another_content_is_refused(tmp_path):
+    path = fed(tmp_path, "x")
+    before = path.stat()
+    assert fed(tmp_path, "x") == path and path.stat().st_mtime_ns == before.st_mtime_ns
+    with pytest.raises(StoreError, match="Move it away"):
+        fed(tmp_path, "x", session_pct=9.0)
+    assert registry.read(path)["session_sigma_pct"].eq(1.5).all()
+
+
+def test_a_booking_without_any_spread_feeds_nothing(tmp_path):
+    assert fed(tmp_path, "x", session_pct=None, session_df=0, repeat_df=0) is None
+    assert not (tmp_path / "registry").exists()
+
+
+def test_a_session_of_no_usual_name_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="no session id"):
+        fed(tmp_path, "x", until="yesterday")
+
+
+def test_earlier_takes_the_newest_of_every_other_booking(tmp_path):
+    x_old, x_new, y, mine = (fed(tmp_path, name, until) for name, until in
+                             (("x", EARLY), ("x", LATE), ("y_2", EARLY), ("mine", EARLY)))  # fmt: skip
+    there = tmp_path / "registry"
+    assert registry.earlier(there, "k", None, "mine") == [x_new, y]
+    assert registry.earlier(there, "k", LATE, "mine") == [x_old, y]
+    assert registry.earlier(there, "k", LATE, "y_2") == [mine, x_old]
+    assert registry.earlier(there, "k", EARLY, "mine") == []
+    assert registry.earlier(there, "another", None, "mine") == []
+
+
+def test_other_files_are_none_of_it(tmp_path):
+    path = fed(tmp_path, "x")
+    (path.parent / "notes.parquet").touch()
+    (path.parent / f"{LATE}_z.parquet.part").touch()
+    assert registry.earlier(tmp_path / "registry", "k", None, "mine") == [path]

@@ -1,0 +1,132 @@
+"""Levels and spread of every point, and the noise of a booking, against designs whose truth is known."""
+
+from __future__ import annotations
+
+import claimruns
+import numpy as np
+import pandas as pd
+import pytest
+from benchbook.claims import noise, repeatability
+from benchbook.statistics.intervals import t_interval
+
+CLIENTS = ["native"]
+
+
+def row(frame, metric="throughput_tok_s", **where):
+    mine = frame[frame["metric"] == metric]
+    for name, value in where.items():
+        mine = mine[mine[name] == value]
+    return mine.iloc[0]
+
+
+def test_the_interval_is_that_of_session_means_of_ln():
+    runs = claimruns.runs("aaa", boot_sigma=0.02, repeat_sigma=0.01)
+    found = row(repeatability.table(runs, CLIENTS))
+    means = np.log(runs["throughput_tok_s"].astype(float)).groupby(runs["session_id"]).mean().to_numpy()
+    interval = t_interval(means)
+    assert (found["ci_low"], found["mean"], found["ci_high"]) == pytest.approx(
+        tuple(np.exp([interval.low, interval.estimate, interval.high])))
+    assert (found["range_low"], found["range_high"]) == pytest.approx((np.exp(means.min()), np.exp(means.max())))
+    assert (found["range_of"], found["range_coverage"], found["sessions"], found["runs"]) == ("sessions", 0.75, 3, 9)
+    assert (found["repeat_df"], found["session_df"]) == (6, 2) and pd.isna(found["note"])
+
+
+def test_one_session_has_no_interval_and_is_told_to_boot_again():
+    found = row(repeatability.table(claimruns.runs("a", repeat_sigma=0.01, repeats=5), CLIENTS))
+    assert found[["ci_low", "ci_high", "bootstrap_low", "session_sigma_pct", "session_df"]].isna().all()
+    assert (found["range_of"], found["range_coverage"], found["repeat_df"]) == ("runs", 0.9375, 4)
+    assert "boot the arm again" in found["note"]
+
+
+def test_one_run_has_no_spread_at_all():
+    found = row(repeatability.table(claimruns.runs("a", repeats=1), CLIENTS))
+    assert found["mean"] == pytest.approx(1000)
+    assert found[["range_coverage", "repeat_sigma_pct", "repeat_df", "ci_low"]].isna().all()
+
+
+def test_one_run_a_session_says_that_its_spread_holds_both():
+    found = row(repeatability.table(claimruns.runs("aaa", repeats=1, repeat_sigma=0.01), CLIENTS))
+    assert pd.isna(found["repeat_sigma_pct"]) and found["session_sigma_pct"] > 0 and "ask for repeats" in found["note"]
+
+
+@pytest.mark.parametrize(("sessions", "given"), [(9, False), (10, True)])
+def test_the_bootstrap_is_asked_from_ten_sessions(sessions, given):
+    found = row(repeatability.table(claimruns.runs("a" * sessions, boot_sigma=0.01, repeat_sigma=0.01), CLIENTS))
+    assert found[["bootstrap_low", "bootstrap_high"]].notna().all() == given
+    if given:
+        assert found["ci_low"] < found["bootstrap_low"] < found["mean"] < found["bootstrap_high"] < found["ci_high"]
+
+
+def test_what_is_not_ok_replaced_or_of_another_client_enters_no_figure():
+    runs = claimruns.runs("aaa", repeats=6)
+    spoilt = {"status": "failed", "replaced": True, "client": "vllm-bench"}
+    for repeat, (column, value) in enumerate(spoilt.items(), start=1):
+        runs.loc[runs["repeat"] == repeat, column] = value
+        runs.loc[runs["repeat"] == repeat, "throughput_tok_s"] = 1.0
+    found = row(repeatability.table(runs, CLIENTS))
+    assert found["mean"] == pytest.approx(1000) and found["runs"] == 9 and len(found["run_ids"].split()) == 9
+    assert "3 more did not end well" in found["note"]
+
+
+def test_a_metric_that_no_run_has_is_null_and_not_zero():
+    runs = claimruns.runs("aa").assign(itl_p50_ms=pd.Series([pd.NA] * 6, dtype="Float64"))
+    found = row(repeatability.table(runs, CLIENTS), "itl_p50_ms")
+    assert (found["sessions"], found["runs"], found["run_ids"]) == (0, 0, "")
+    assert "measure the point again" in found["note"]
+    assert found[["mean", "range_low", "range_high", "repeat_df", "ci_low"]].isna().all()
+
+
+def test_no_runs_give_an_empty_table():
+    none = claimruns.runs("a").iloc[:0]
+    assert repeatability.table(none, CLIENTS).empty and noise.table(none, CLIENTS, "made", "k").empty
+
+
+def test_the_noise_is_found_again_and_counts_boots_once():
+    runs = claimruns.runs("ab" * 40, concurrency=(1, 4, 8), boot_sigma=0.03, repeat_sigma=0.02)
+    found = row(noise.table(runs, CLIENTS, "made", "k"))
+    assert found["repeat_sigma_pct"] == pytest.approx(2, rel=0.1)
+    assert found["session_sigma_pct"] == pytest.approx(3, rel=0.25)
+    assert (found["session_df"], found["repeat_df"], found["sessions"]) == (78, 480, 80)
+    assert found["measured_until"] == runs["session_id"].max()
+
+
+def test_effects_between_arms_and_concurrencies_are_no_noise():
+    runs = claimruns.runs("abba", effects={"b": 0.4}, concurrency=(1, 8), growth=0.9)
+    found = row(noise.table(runs, CLIENTS, "made", "k"))
+    assert found["repeat_sigma_pct"] == pytest.approx(0, abs=1e-9)
+    assert found["session_sigma_pct"] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_stalled_run_is_no_noise():
+    runs = claimruns.runs("aaa", repeat_sigma=0.01)
+    clean = noise.table(runs, CLIENTS, "made", "k")
+    stalled = runs.copy()
+    stalled.loc[len(runs)] = runs.iloc[0].to_dict() | {"run_id": "x", "tags": "STALLED", "throughput_tok_s": 500.0}
+    pd.testing.assert_frame_equal(noise.table(stalled, CLIENTS, "made", "k"), clean)
+
+
+def test_noise_that_was_not_measured_is_null():
+    found = row(noise.table(claimruns.runs("ab", repeats=1), CLIENTS, "made", "k"))
+    assert (found["session_df"], found["repeat_df"]) == (0, 0)
+    assert found[["session_sigma_pct", "repeat_sigma_pct"]].isna().all()
+
+
+def test_the_methods_prior_holds_until_there_is_a_registry():
+    for frames in ([], [claimruns.noise(session_pct=None, session_df=0)]):
+        known = noise.prior(frames).of("tpot_mean_ms")
+        assert (known.repeat_sigma, known.session_sigma, known.df, known.source) == (0.01, 0.015, None, noise.METHOD)
+
+
+def test_the_registry_is_pooled_by_degrees_of_freedom():
+    frames = [claimruns.noise("x", session_pct=1.0, session_df=9, repeat_pct=2.0, repeat_df=30),
+              claimruns.noise("y", session_pct=3.0, session_df=3, repeat_pct=1.0, repeat_df=10)]  # fmt: skip
+    known = noise.prior(frames).of("tpot_mean_ms")
+    assert known.session_sigma == pytest.approx(np.sqrt((9 * 1 + 3 * 9) / 12) / 100)
+    assert known.repeat_sigma == pytest.approx(np.sqrt((30 * 4 + 10 * 1) / 40) / 100)
+    assert (known.df, known.source) == (12, noise.REGISTRY)
+
+
+@pytest.mark.parametrize(("df", "given"), [(7, False), (8, True)])
+def test_a_bookings_own_noise_needs_eight_degrees_of_freedom(df, given):
+    found = noise.of_booking(claimruns.noise(session_df=df), "tpot_mean_ms")
+    assert (found is not None) == given and (found is None or found.source == noise.HERE)
