@@ -17,7 +17,7 @@ from benchbook import schema
 from benchbook.claims import estimators, noise
 from benchbook.claims.estimators import Estimate
 from benchbook.claims.noise import Noise, Prior
-from benchbook.claims.sides import Side, side
+from benchbook.claims.sides import Side, of_interest, side
 from benchbook.claims.usable import METRICS, counted, tags_of
 from benchbook.statistics import equivalence, multiplicity, power
 
@@ -44,9 +44,10 @@ def table(
     Holm's procedure, all else that is compared between arms a second, and scales a third. A comparison without an
     interval counts in its family as one that was not rejected.
     """
-    mine = counted(runs, booking["clients"])
+    mine = of_interest(counted(runs, booking["clients"]))
     found = _between_arms(mine, booking, declared, prior) + _scales(mine, booking)
     own = noise.table(runs, booking["clients"], booking["id"], booking["node"]["kind"])
+    known = {metric: noise.of_booking(own, metric) or prior.of(metric) for metric in METRICS}
     alpha, margin = booking["comparisons"]["alpha"], booking["comparisons"]["equivalence"]
     for family in (DECLARED, EXPLORATORY, SCALE):
         members = [item for item in found if item.row["family"] == family]
@@ -54,10 +55,8 @@ def table(
         p = [effect.p if effect else math.nan for effect in effects]
         levels, adjusted = multiplicity.holm_levels(p, alpha), multiplicity.holm(p)
         for item, level, p_holm in zip(members, levels, adjusted, strict=True):
-            metric = item.row["metric"]
-            known = noise.of_booking(own, metric) or prior.of(metric)
             item.row |= _judged(item.estimate, float(level), float(p_holm), alpha, margin)
-            item.row |= _sensitivity(item, known, alpha / len(members))
+            item.row |= _sensitivity(item, known[item.row["metric"]], alpha / len(members))
             item.row["family_size"] = len(members)
     return schema.check(pd.DataFrame([item.row for item in found]), "comparisons") if found else schema.empty(
         "comparisons"

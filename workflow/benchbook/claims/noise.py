@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
-from benchbook.claims.sides import side
+from benchbook.claims.sides import of_interest, side
 from benchbook.claims.usable import METRICS, usable
 from benchbook.statistics.variance import pool, pooled
 
@@ -56,7 +56,7 @@ def table(runs: pd.DataFrame, clients: Sequence[str], booking_id: str, node_kind
     """
     if runs.empty:
         return schema.empty("noise")
-    clean = usable(runs, clients)
+    clean = of_interest(usable(runs, clients))
     clean = clean[clean["tags"] == ""]
     rows: list[dict[str, Any]] = []
     for metric in METRICS.values():

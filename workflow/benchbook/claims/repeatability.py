@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.claims.sides import Side, side
+from benchbook.claims.sides import Side, of_interest, side
 from benchbook.claims.usable import METRICS, counted, tags_of
 from benchbook.statistics.intervals import Interval, hierarchical_bootstrap, range_coverage, t_interval
 from benchbook.statistics.variance import components
@@ -22,7 +22,7 @@ def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
     replicates of it. The range beside it asks for no distribution. Runs that are not ok enter no figure.
     """
     rows: list[dict[str, Any]] = []
-    mine = counted(runs, clients).sort_values("session_id", kind="stable")
+    mine = of_interest(counted(runs, clients)).sort_values("session_id", kind="stable")
     for arm, of_arm in mine.groupby("arm", sort=False):
         for concurrency, group in of_arm.groupby("concurrency", sort=True):
             good = group[group["status"] == "ok"]

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from benchbook.claims.usable import METRICS
+
 
 @dataclass(frozen=True)
 class Side:
-    """`runs`: the rows of table `runs` that have a value. By session, in order of their ids: `logs`, the ln of the
-    runs' values; `times_s`, the mean of the runs' starts (Unix s, nan where one is not known); `bookings`, the booking
-    of each, empty where the runs are of one."""
+    """`runs`: the runs that have a value, with their id, session, tags and start. By session, in order of their ids:
+    `logs`, the ln of the runs' values; `times_s`, the mean of the runs' starts (Unix s, nan where one is not known);
+    `bookings`, the booking of each, empty where the runs are of one."""
 
     runs: pd.DataFrame
     logs: list[np.ndarray]
@@ -39,14 +41,21 @@ class Side:
         return float(np.mean([1 / logs.size for logs in self.logs]))
 
 
+def of_interest(runs: pd.DataFrame) -> pd.DataFrame:
+    """Table `runs` without the columns that no comparison asks for."""
+    of_run = ("run_id", "session_id", "booking", "arm", "concurrency", "status", "tags", "t_start_s")
+    return runs[[name for name in (*of_run, *METRICS) if name in runs]]
+
+
 def side(runs: pd.DataFrame, metric: str) -> Side:
     """`runs`: usable runs of one arm at one concurrency. Those without a value above 0 have no ln and are left out."""
-    mine = runs[(runs[metric] > 0).fillna(False).astype(bool)]
-    several = "booking" in mine
-    logs, times, bookings = [], [], []
-    for key, group in mine.groupby(["session_id", "booking"] if several else ["session_id"], sort=True):
-        logs.append(np.log(group[metric].to_numpy(float)))
-        times.append(group["t_start_s"].to_numpy(float, na_value=np.nan).mean())
-        if several:
-            bookings.append(str(key[1]))
-    return Side(mine, logs, np.array(times), bookings)
+    keys = ["session_id", "booking"] if "booking" in runs else ["session_id"]
+    values = runs[metric].to_numpy(float, na_value=np.nan)
+    mine, values = runs.loc[values > 0, ["run_id", "tags", "t_start_s", *keys]], values[values > 0]
+    starts = mine["t_start_s"].to_numpy(float, na_value=np.nan)
+    places = mine.groupby(keys, sort=True).indices
+    return Side(
+        mine, [np.log(values[at]) for at in places.values()],
+        np.array([starts[at].mean() for at in places.values()]),
+        [str(mine["booking"].iloc[at[0]]) for at in places.values()] if "booking" in mine else [],
+    )  # fmt: skip
