@@ -269,3 +269,13 @@ def test_whole_tables_of_equal_arms_claim_nothing_more_than_once_in_twenty():
                                            drift=0.005, seed=seed), booking) for seed in range(tables))
     )  # fmt: skip
     assert wrong <= 4  # more than 4 of 20 come once in 400 such tests where the rate is 5 %
+
+
+def test_an_effect_turns_over_with_its_sides_and_knows_no_unit():
+    runs = claimruns.runs("abbaba", effects={"b": 0.05}, **NOISY)
+    there, back = one(runs), one(runs, claimruns.booking("ba"))
+    assert (1 + there["effect_pct"] / 100) * (1 + back["effect_pct"] / 100) == pytest.approx(1)
+    assert (1 + there["holm_low_pct"] / 100) * (1 + back["holm_high_pct"] / 100) == pytest.approx(1)
+    other = one(runs.assign(throughput_tok_s=runs["throughput_tok_s"] * 1e-3))
+    same = ["effect_pct", "holm_low_pct", "holm_high_pct", "p_holm", "mde_pct", "band_pct", "worst_ratio"]
+    assert other[same].tolist() == pytest.approx(there[same].tolist())
