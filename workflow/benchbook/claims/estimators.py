@@ -32,7 +32,7 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
     spread.
     """
     n, m = arm.sessions, base.sessions
-    counts = f"{n} against {m} sessions"
+    counts = f"{n} against {m} {'session' if m == 1 else 'sessions'}"
     if min(n, m) >= SESSIONS_MIN:
         found = effects.with_time(
             np.concatenate([arm.means, base.means]), np.repeat([1, 0], [n, m]),
@@ -60,7 +60,7 @@ def within_sessions(arm: Side, base: Side) -> Estimate:
     differences = arm.means - base.means
     found = effects.paired(differences)
     if found is None:
-        return Estimate(None, f"no interval: both sides in {differences.size} session; boot the arm again")
+        return Estimate(None, "no interval: both sides in one session; boot the arm again")
     return Estimate(found, f"t on the differences within {differences.size} sessions")
 
 
