@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import claimruns
 import pandas as pd
 import pytest
 from benchbook import registry
 from benchbook.errors import StoreError
+from benchbook.provenance import sidecar
 
 EARLY, LATE = "20260101-000000", "20260301-000000"
 
@@ -59,3 +62,41 @@ def test_other_files_are_none_of_it(tmp_path):
     (path.parent / "notes.parquet").touch()
     (path.parent / f"{LATE}_z.parquet.part").touch()
     assert registry.earlier(tmp_path / "registry", "k", None, "mine") == [path]
+
+
+def finished(tmp_path, judged_runs=None):
+    """A booking's folder as the rules leave it; `judged_runs`: the runs that were accepted, by default those there."""
+    results = tmp_path / "results"
+    (results / "tables").mkdir(parents=True)
+    runs, noise, acceptance = (results / name for name in ("tables/runs.parquet", "tables/noise.parquet",
+                                                           "acceptance.json"))  # fmt: skip
+    runs.write_text("runs")
+    claimruns.noise("x", until=EARLY).to_parquet(noise)
+    acceptance.write_text("{}")
+    inputs = {noise: runs, acceptance: judged_runs or runs}
+    for output, read in inputs.items():
+        sidecar.write(output, rule="r", script="s", params={}, inputs=[read], code={}, code_fingerprint="", run_ids=[])
+    return results
+
+
+def test_a_finished_booking_is_fed_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results, into = finished(Path()), Path("registry")
+    assert "for later ones" in registry.feed_when_finished(results, into)
+    assert registry.feed_when_finished(results, into) is None
+    assert len(list(into.rglob("*.parquet"))) == 1
+
+
+@pytest.mark.parametrize("gone", ["acceptance.json", "tables/noise.parquet"])
+def test_an_unfinished_booking_feeds_nothing(tmp_path, gone):
+    results = finished(tmp_path)
+    (results / gone).unlink()
+    assert registry.feed_when_finished(results, tmp_path / "registry") is None
+    assert not (tmp_path / "registry").exists()
+
+
+def test_acceptance_of_other_runs_than_these_does_not_count(tmp_path):
+    other = tmp_path / "other"
+    other.write_text("other runs")
+    assert registry.feed_when_finished(finished(tmp_path, other), tmp_path / "registry") is None
+    assert not (tmp_path / "registry").exists()

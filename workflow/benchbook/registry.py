@@ -13,8 +13,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchbook.errors import StoreError
+from benchbook.errors import BenchbookError, StoreError
 from benchbook.measure import store
+from benchbook.provenance import sidecar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,26 @@ def feed(noise_table: Path, registry: Path) -> Path | None:
     noise.to_parquet(data, index=False)
     store.write_whole(path, data.getvalue())
     return path
+
+
+def feed_when_finished(results: Path, registry: Path) -> str | None:
+    """What a pipeline that ended well does: feed the noise of a booking whose every run was measured and accepted.
+
+    `results`: the booking's folder. Returns a line for the log when there is news, also when the registry refuses.
+    """
+    noise, acceptance, runs = (results / name for name in ("tables/noise.parquet", "acceptance.json",
+                                                           "tables/runs.parquet"))  # fmt: skip
+    if not all(path.exists() for path in (noise, acceptance, runs)):
+        return None
+    judged = [sidecar.read(path)["inputs"].get(str(runs)) for path in (noise, acceptance)]
+    if judged != [store.sha256(runs)] * 2:
+        return None
+    before = set(registry.rglob("*.parquet"))
+    try:
+        path = feed(noise, registry)
+    except BenchbookError as error:
+        return str(error)
+    return None if path is None or path in before else f"The noise of this booking is in {path}, for later ones."
 
 
 def read(path: Path) -> pd.DataFrame:
