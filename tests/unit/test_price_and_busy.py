@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchbook.claims import busy, price
 from benchforms import oracle
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 POSITIVE = st.floats(1e-3, 1e6)
@@ -65,11 +65,13 @@ def test_imbalance_is_large_and_beyond_its_error(spread_pp, se_pp, told):
     assert busy.imbalance(spread_pp, se_pp) is told
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1), POSITIVE)
 def test_busy_and_idle_add_up_to_the_step(utilization, step_ms):
     assert busy.busy_ms(utilization, step_ms) + busy.idle_ms(utilization, step_ms) == pytest.approx(step_ms)
 
 
+@settings(deadline=None)
 @given(POSITIVE, POSITIVE, st.floats(1, 10))
 def test_cost_inverts_throughput_and_its_interval(usd_per_hour, throughput, factor):
     cost = price.usd_per_mtok(usd_per_hour, throughput)
@@ -80,6 +82,7 @@ def test_cost_inverts_throughput_and_its_interval(usd_per_hour, throughput, fact
     assert price.usd(usd_per_hour, price.MTOK / throughput) == pytest.approx(cost)
 
 
+@settings(deadline=None)
 @given(st.floats(0.05, 0.5), st.floats(10, 1e3), st.floats(1.1, 50))
 def test_the_stalled_share_is_that_of_two_groups(share, fast_ms, ratio):
     mean_ms = (1 - share) * fast_ms + share * fast_ms * ratio

@@ -7,4 +7,8 @@ fixed_cost       the decode step's fixed cost      elimination    which causes c
 toll             its share at each concurrency     cost           dollars and joules
 verdicts         the level of every claim          hypotheses     what was expected, judged
 next_experiments what to run next
+
+What they share: price and busy (the algebra of cost and occupancy), estimate (a mean against a bound), bill (where the
+hired time went), evidence (the points that show an anomaly), candidate with causes_on_gpus and causes_beside_gpus (the
+tests of elimination).
 """

@@ -124,7 +124,12 @@ def percent(name: str, value: Estimate | None) -> str:
 
 
 def without_error(*values: Estimate | None) -> str:
-    """What to do where there is no standard error to hold against."""
+    """What to do where a value of telemetry has no standard error to be judged by; empty where it has one."""
     if any(value is not None and value.reach is None for value in values):
         return " One run and a window of fewer than three 10 s blocks give no standard error: measure longer or repeat."
     return ""
+
+
+def without_repeat(value: Estimate | None) -> str:
+    """The same for what is one value a run."""
+    return " One run gives no standard error: repeat it." if value is not None and value.reach is None else ""

@@ -15,7 +15,7 @@ from benchbook.claims.candidate import (
     mean,
     percent,
     untested,
-    without_error,
+    without_repeat,
 )
 
 INTERFERENCE_MAX = 0.05
@@ -38,7 +38,7 @@ def frontend(point: Point) -> Finding:
         f"Fewer than {100 * limit:g} % of the requests wait before the engine.",
         "Requests were stuck before the engine: add API servers, and measure again." if seen else
         "The share outside the engine is not clear of its limit; more scrapes and repeats would tell."
-        + without_error(outside),
+        + without_repeat(outside),
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def client(point: Point) -> Finding:
         seen.empty and ratio is not None and ratio.below(limit),
         f"The client sees the server's own ITL to within {100 * (limit - 1):.0f} %, and shows no sign of being late.",
         "The client bends what it measures: give it more processes or cores, and measure again." if len(seen) else
-        "Its ITL is not clear of the limit; more repeats, or a second client, would tell." + without_error(ratio),
+        "Its ITL is not clear of the limit; more repeats, or a second client, would tell." + without_repeat(ratio),
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def prefill_interference(point: Point) -> Finding:
         "; ".join(told), gate(point), share is not None and share.below(INTERFERENCE_MAX),
         f"Other requests' prefill lengthens the mean step by less than {100 * INTERFERENCE_MAX:.0f} %.",
         "The mean step is not clear of other requests' prefill; shorter prompts or a smaller prefill budget would tell."
-        + without_error(share),
+        + without_repeat(share),
     )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ def capture_fallback(point: Point) -> Finding:
         return Finding("enforce-eager: no graph is captured, every step runs without", gate(point)[0], NOT_RULED_OUT,
                        "Every step pays for its launches; an arm without enforce-eager would tell.")  # fmt: skip
     sizes = point.sessions["graph_tokens_max"] if "graph_tokens_max" in point.sessions else pd.Series(dtype=float)
+    if (len(sizes) == 0 or sizes.isna().any()) and not point.booking["node"]["gpus"]:
+        return untested("The node has no GPU, and no graph is captured on it.")
     if len(sizes) == 0 or sizes.isna().any():
         return untested("The largest captured graph is not known of every session: keep the server's log of "
                         "its start, or run on a server that captures graphs.")  # fmt: skip

@@ -17,6 +17,7 @@ from benchbook.claims.candidate import (
     untested,
     watched,
     without_error,
+    without_repeat,
 )
 from benchbook.claims.estimate import Estimate, of_runs
 from benchbook.derive import throttle
@@ -77,7 +78,7 @@ def memory_bandwidth(point: Point) -> Finding:
         f"DRAM bandwidth used stays under {100 * DRAM_BOUND:.0f} %." if dram is not None else
         f"The step takes more than {OVER_FLOOR_MAX:g} times what its bytes need.",
         "DRAM activity or the byte floor leave it open; DRAM counters of a kernel timeline would tell."
-        + without_error(dram if dram is not None else floor),
+        + (without_error(dram) if dram is not None else without_repeat(floor)),
     )  # fmt: skip
 
 
