@@ -21,6 +21,7 @@ SHORT = f"{NO_GPU_IN_RUN}, or the window holds fewer than three blocks"
 
 NO_ITL = "chunks were merged or split, so a time between them is none between steps; or the run failed"
 FEW = "fewer than 64 requests after the first wave"
+NO_PURE_ITL = "a request failed, no steady window, or chunks were merged or split"
 ONE_GROUP = f"TTFT is one group, or {FEW}"
 
 _RUN_KEY = {
@@ -112,14 +113,23 @@ TABLES: dict[str, dict[str, Column]] = {
         "window_s": Column("Float64", "s", "width of the steady window", FAILED),
         "window_throughput_tok_s": Column("Float64", "tok/s", "tokens emitted in the steady window / its width",
                                           "no steady window (a single wave), or the run failed"),
+        "decode_sequences": Column("Float64", "requests", "requests between their first and last token at once, mean "
+                                   "over the steady window", "no steady window (a single wave), or the run failed"),
         "ttft_mean_ms": Column("Float64", "ms", "mean time to first token", FAILED),
         "ttft_p50_ms": Column("Float64", "ms", "median time to first token", FAILED),
         "ttft_p90_ms": Column("Float64", "ms", "90th percentile", "fewer than 64 requests"),
         "ttft_p99_ms": Column("Float64", "ms", "99th percentile", "fewer than 662 requests"),
         "tpot_mean_ms": Column("Float64", "ms", "mean time per output token", FAILED),
         "tpot_p50_ms": Column("Float64", "ms", "median time per output token", FAILED),
+        "tpot_p90_ms": Column("Float64", "ms", "90th percentile of the requests", "fewer than 64 requests with one"),
+        "tpot_p99_ms": Column("Float64", "ms", "99th percentile", "fewer than 662 requests with one"),
         "itl_mean_ms": Column("Float64", "ms", "mean time between two chunks", NO_ITL),
         "itl_p50_ms": Column("Float64", "ms", "median time between two chunks", NO_ITL),
+        "itl_pure_p50_ms": Column("Float64", "ms", "median time between two chunks in the steady window while no "
+                                  "request was between its send and its first token",
+                                  f"fewer than 50 such, or {NO_PURE_ITL}"),
+        "itl_pure_share": Column("Float64", "", "such times over all between two chunks in the steady window",
+                                 NO_PURE_ITL),
         "e2el_mean_ms": Column("Float64", "ms", "mean end-to-end latency", FAILED),
         "e2el_p50_ms": Column("Float64", "ms", "median end-to-end latency", FAILED),
         "ttft_schedule_mean_ms": Column("Float64", "ms", "mean time from schedule to first token", CLOSED_LOOP),

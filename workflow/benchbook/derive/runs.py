@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import bimodal, little, stalls, tags, window
+from benchbook.derive import bimodal, decode, little, stalls, tags, window
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import client_of, planned_client, run_key
 
@@ -54,7 +54,9 @@ def row(
     tokens = int(good["output_tokens"].sum()) if measured else None
     per_chunk = _tokens_per_chunk(good) if measured else None
     per_step = counted.tokens_per_step if counted is not None else None
-    latencies = _latencies(good, measured, chunk_is_step(per_chunk, per_step))
+    itl_holds = chunk_is_step(per_chunk, per_step)
+    latencies = _latencies(good, measured, itl_holds)
+    pure = decode.pure_itl(requests, steady) if steady and itl_holds else None
     modes = bimodal.modes(_after_first_wave(good, record["concurrency"])) if measured else None
     values: dict[str, Any] = {
         **run_key(session_id, spec, record),
@@ -80,7 +82,10 @@ def row(
         "window_end_s": steady.end_s if steady else None,
         "window_s": steady.width_s if steady else None,
         "window_throughput_tok_s": steady.throughput_tok_s if steady else None,
+        "decode_sequences": decode.sequences(requests, steady) if steady else None,
         **latencies,
+        "itl_pure_p50_ms": pure.p50_ms if pure else None,
+        "itl_pure_share": pure.share if pure else None,
         "tokens_per_chunk": per_chunk,
         "tokens_per_step": per_step if measured else None,
         "step_ms": latencies["tpot_mean_ms"] * per_step if latencies["tpot_mean_ms"] and per_step else None,
@@ -152,9 +157,8 @@ def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str,
         series = good[f"{name}_ms"].dropna() if measured else pd.Series(dtype=float)
         values[f"{name}_mean_ms"] = float(series.mean()) if len(series) else None
         values[f"{name}_p50_ms"] = float(series.median()) if len(series) else None
-    ttft = good["ttft_ms"].dropna() if measured else pd.Series(dtype=float)
-    for percent, floor in ((90, P90_REQUESTS), (99, P99_REQUESTS)):
-        values[f"ttft_p{percent}_ms"] = float(np.percentile(ttft, percent)) if len(ttft) >= floor else None
+        for percent, floor in ((90, P90_REQUESTS), (99, P99_REQUESTS)) if name != "e2el" else ():
+            values[f"{name}_p{percent}_ms"] = float(np.percentile(series, percent)) if len(series) >= floor else None
     queued = good["queue_ms"].dropna() if measured else pd.Series(dtype=float)
     for name in ("ttft", "e2el"):
         whole = (good[f"{name}_ms"] + good["queue_ms"]).dropna() if len(queued) else queued
