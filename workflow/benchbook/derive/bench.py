@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import requests, runs, warmup
+from benchbook.derive import requests, results, runs, warmup
 from benchbook.derive.counters import Counted
 from benchbook.engines.late_work import late_work
 from benchbook.rawdata import RawSession
@@ -27,7 +28,7 @@ def tables(
     run without a record gets a row that says why.
     """
     usable = [session for session in sessions if session.usable]
-    request_rows: list[dict[str, Any]] = []
+    request_frames: list[pd.DataFrame] = []
     chunk_frames: list[pd.DataFrame] = []
     run_rows: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -37,25 +38,29 @@ def tables(
         busy_until_s: float | None = None
         for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
             result = session.result(record)
-            listed = requests.rows(session.session_id, spec, record, result)
-            last = [row["t_last_s"] for row in listed if row["t_last_s"] is not None]
+            told = results.read(result) if result is not None else None
+            listed = requests.columns(session.session_id, spec, record, told) if told is not None else {}
             if record["repeat"] is not None:
                 seen.add(record["run"])
-                request_rows += listed
-                chunk_frames.append(requests.chunks(session.session_id, spec, record, result))
+                request_frames.append(requests.table(listed))
+                if result is not None and told is not None:
+                    noted = results.chunks(result, told.ok)
+                    chunk_frames.append(requests.chunk_table(session.session_id, spec, record, noted))
                 verdict, replaced = warmup.of_run(known, spec, record)
                 scrapes = session.scrapes(record)
                 run_rows.append(
                     runs.row(
                         session.session_id, spec, record, result["duration"] if result else None,
-                        requests.table(listed), counted=Counted(*scrapes) if scrapes else None,
-                        tokens_from=requests.tokens_from(result), late_work=_late_work(session, record),
+                        request_frames[-1], counted=Counted(*scrapes) if scrapes else None,
+                        tokens_from=told.counted_by if told is not None else None,
+                        late_work=_late_work(session, record),
                         warmup_verdict=verdict, replaced=replaced, spare=warmup.is_spare(spec, record),
                         expected_failure=expected(expectations, spec["arm"], "run", "requests"),
                         busy_until_s=busy_until_s, thresholds=thresholds,
                     )
                 )
-            busy_until_s = max(last) if last else record["t_end_s"]
+            last_s = _last_s(listed)
+            busy_until_s = record["t_end_s"] if last_s is None else last_s
     if usable:
         end = usable[-1]
         spec = end.spec
@@ -67,7 +72,13 @@ def tables(
             for run in block["runs"]
             if run["name"] not in seen
         ]
-    return requests.table(request_rows), schema.concat(chunk_frames, "chunks"), runs.table(run_rows)
+    return schema.concat(request_frames, "requests"), schema.concat(chunk_frames, "chunks"), runs.table(run_rows)
+
+
+def _last_s(listed: requests.Columns) -> float | None:
+    """Unix time at which the last request ended; None where no end is known."""
+    ends = listed.get("t_last_s", np.empty(0))
+    return None if np.isnan(ends).all() else float(np.nanmax(ends))
 
 
 def _late_work(session: RawSession, record: Mapping[str, Any]) -> int | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive import ragged
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import KEY
 
@@ -65,8 +66,7 @@ def itl_per_step_ms(good: pd.DataFrame, per_chunk: Any, per_step: Any) -> float 
     The server's inter-token latency is one observation a step; a front end that merges chunks lengthens the time
     between two of them and delays nothing. None without a second chunk.
     """
-    gaps = [np.asarray(item, float) for item in good["itl_ms"]]
-    mean = _mean(np.concatenate(gaps)) if gaps else None
+    mean = _mean(ragged.flat(good["itl_ms"])[0])
     if mean is None or pd.isna(per_chunk):
         return None
     return mean * (1.0 if pd.isna(per_step) else float(per_step)) / float(per_chunk)

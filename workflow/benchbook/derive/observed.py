@@ -19,6 +19,7 @@ def tables(
     """The three tables by name, from a store's sessions and its tables `requests` and `runs`; a row for each run that
     was started."""
     rows: dict[str, list[dict[str, Any]]] = {"client": [], "scheduler": [], "reconciliation": []}
+    places = requests.groupby("run_id", sort=False).indices
     for session in sessions:
         if not session.usable:
             continue
@@ -29,7 +30,7 @@ def tables(
         records = {f"{session.session_id}/{record['run']}": record for record in session.runs}
         for run in runs[runs["run_id"].isin(list(records))].to_dict("records"):
             record = records[run["run_id"]]
-            mine = requests[requests["run_id"] == run["run_id"]]
+            mine = requests.iloc[places.get(run["run_id"], [])]
             scrapes = session.scrapes(record)
             counted = Counted(*scrapes) if scrapes else None
             rows["client"].append(client.row(run, mine, record.get("client"), counted, thresholds))

@@ -28,3 +28,26 @@ def running_sums(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     for start, end in pairwise(ends(counts).tolist()):
         np.cumsum(values[start:end], out=sums[start:end])
     return sums
+
+
+def rows(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Each row's part of the flat array, as a column of arrays."""
+    column = np.empty(len(counts), object)
+    for row, (start, end) in enumerate(pairwise(ends(counts).tolist())):
+        column[row] = values[start:end]
+    return column
+
+
+def places(counts: np.ndarray) -> np.ndarray:
+    """Place of each number in its row, from 0."""
+    whole: np.ndarray = np.arange(int(counts.sum())) - np.repeat(ends(counts)[:-1], counts)
+    return whole
+
+
+def largest(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Largest number of each row, 0 of an empty one; the numbers are no less than 0."""
+    found = np.zeros(len(counts))
+    filled = counts > 0
+    if filled.any():
+        found[filled] = np.maximum.reduceat(values, ends(counts)[:-1][filled])
+    return found

@@ -9,52 +9,62 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
+from benchbook.derive import ragged, results
 from benchbook.derive.run_key import run_key
-from benchbook.measure import bench_result
+
+Columns = Mapping[str, Any]
 
 
 def rows(
     session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any], result: Mapping[str, Any] | None
-) -> list[dict[str, Any]]:
-    """Rows of table `requests` for one run; none when the client wrote no result.
+) -> Columns:
+    """Columns of table `requests` for one run, NaN for null; none when the client wrote no result."""
+    return {} if result is None else columns(session_id, spec, record, results.read(result))
+
+
+def columns(
+    session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any], told: results.Columns
+) -> Columns:
+    """The same of a result that is read already.
 
     The client's send times are on its monotonic clock; the record holds both clocks at the run's start, which turns
     them into Unix seconds. Without that pair (the client died) they are null.
     """
-    if result is None:
-        return []
     clock_known = record["m_start_s"] is not None
-    offset_s = record["t_start_s"] - record["m_start_s"] if clock_known else None
-    listed = []
-    for index, request in enumerate(bench_result.requests(result)):
-        sent = request.start_s + offset_s if request.start_s is not None and offset_s is not None else None
-        done = request.ok and sent is not None
-        listed.append({
-            **run_key(session_id, spec, record),
-            "request": index,
-            "ok": request.ok,
-            "error": request.error,
-            "failure_kind": request.failure_kind,
-            "failure_s": request.failure_s,
-            "t_send_s": sent,
-            "t_first_s": sent + request.ttft_s if done else None,  # type: ignore[operator]
-            "t_last_s": sent + request.e2el_s if done else None,  # type: ignore[operator]
-            "prompt_tokens": request.prompt_tokens,
-            "output_tokens": request.output_tokens,
-            "cached_tokens": request.cached_tokens,
-            "requested_output_tokens": request.asked_tokens
-            if request.asked_tokens is not None else spec["workload"]["output_tokens"],
-            "chunks": len(request.itl_s) + 1 if request.ok else None,
-            "connect_ms": _ms(request.connect_s),
-            "send_ms": _ms(request.send_s),
-            "ttft_ms": _ms(request.ttft_s),
-            "answer_ttft_ms": _ms(request.answer_ttft_s),
-            "e2el_ms": _ms(request.e2el_s),
-            "tpot_ms": _ms(request.tpot_s),
-            "itl_ms": [1000 * gap for gap in request.itl_s],
-            "queue_ms": _ms(request.queue_s),
-        })  # fmt: skip
-    return listed
+    sent_s = told.start_s + (record["t_start_s"] - record["m_start_s"] if clock_known else np.nan)
+    asked = spec["workload"]["output_tokens"]
+    return {
+        **run_key(session_id, spec, record),
+        "request": np.arange(len(told)),
+        "ok": told.ok,
+        "error": told.error,
+        "failure_kind": told.failure_kind,
+        "failure_s": told.failure_s,
+        "t_send_s": sent_s,
+        "t_first_s": sent_s + told.ttft_s,
+        "t_last_s": sent_s + told.e2el_s,
+        "prompt_tokens": told.prompt_tokens,
+        "output_tokens": told.output_tokens,
+        "cached_tokens": told.cached_tokens,
+        "requested_output_tokens": np.where(np.isnan(told.asked_tokens), np.nan if asked is None else asked,
+                                            told.asked_tokens),
+        "chunks": np.where(told.ok, told.itls + 1.0, np.nan),
+        "connect_ms": 1000 * told.connect_s,
+        "send_ms": 1000 * told.send_s,
+        "ttft_ms": 1000 * told.ttft_s,
+        "answer_ttft_ms": 1000 * told.answer_ttft_s,
+        "e2el_ms": 1000 * told.e2el_s,
+        "tpot_ms": 1000 * told.tpot_s,
+        "itl_ms": ragged.rows(1000 * told.itl_s, told.itls),
+        "queue_ms": 1000 * told.queue_s,
+    }  # fmt: skip
+
+
+def table(listed: Columns) -> pd.DataFrame:
+    """Table `requests` of one run, from its columns."""
+    if not listed or not len(listed["ok"]):
+        return schema.empty("requests")
+    return schema.check(pd.DataFrame(dict(listed), index=range(len(listed["ok"]))), "requests")
 
 
 KINDS = {"t": "answer", "r": "reasoning", "c": "tool call", "e": "empty"}
@@ -65,16 +75,22 @@ def chunks(
 ) -> pd.DataFrame:
     """Table `chunks` of one run: every streamed chunk of its requests, those that failed included; empty for a client
     that notes none."""
-    listed = bench_result.requests(result) if result is not None else []
-    told = [(index, request) for index, request in enumerate(listed) if request.chunk_s and request.chunk_kinds]
-    if not told:
+    return schema.empty("chunks") if result is None else chunk_table(session_id, spec, record, results.chunks(result))
+
+
+def chunk_table(
+    session_id: str, spec: Mapping[str, Any], record: Mapping[str, Any], told: results.Chunks
+) -> pd.DataFrame:
+    """The same of chunks that are read already."""
+    if not len(told.request):
         return schema.empty("chunks")
-    counts = [len(request.chunk_s) for _, request in told]
+    names = np.full(128, None, object)
+    names[[ord(letter) for letter in KINDS]] = list(KINDS.values())
     frame = pd.DataFrame({
-        "request": np.repeat([index for index, _ in told], counts),
-        "chunk": np.concatenate([np.arange(count) for count in counts]),
-        "t_s": np.concatenate([request.chunk_s for _, request in told]),
-        "kind": pd.Series(list("".join(request.chunk_kinds or "" for _, request in told))).map(KINDS),
+        "request": np.repeat(told.request, told.chunks),
+        "chunk": ragged.places(told.chunks),
+        "t_s": told.t_s,
+        "kind": pd.array(names[np.frombuffer(told.kinds.encode("ascii", "replace"), np.uint8)], dtype="string"),
     })
     return schema.check(frame.assign(run_id=run_key(session_id, spec, record)["run_id"]), "chunks")
 
@@ -82,15 +98,4 @@ def chunks(
 def tokens_from(result: Mapping[str, Any] | None) -> str | None:
     """Who counted the output tokens of the ok requests: usage (the server), retokenized (the client did for some, "may
     inflate slightly"), or None where the result does not say."""
-    counts = {request.tokens_from for request in bench_result.requests(result) if request.ok} if result else {None}
-    if not counts or None in counts:
-        return None
-    return "retokenized" if "retokenized" in counts else "usage"
-
-
-def table(listed: list[dict[str, Any]]) -> pd.DataFrame:
-    return schema.check(pd.DataFrame(listed), "requests") if listed else schema.empty("requests")
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds
+    return results.read(result).counted_by if result else None

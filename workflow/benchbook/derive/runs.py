@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import bimodal, decode, little, stalls, tags, window
+from benchbook.derive import bimodal, decode, little, ragged, stalls, tags, window
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import client_of, planned_client, run_key
 
@@ -163,7 +163,7 @@ def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str,
     for name in ("ttft", "e2el"):
         whole = (good[f"{name}_ms"] + good["queue_ms"]).dropna() if len(queued) else queued
         values[f"{name}_schedule_mean_ms"] = float(whole.mean()) if len(whole) else None
-    gaps = np.concatenate([np.asarray(item, float) for item in good["itl_ms"]]) if itl_holds else np.array([])
+    gaps = ragged.flat(good["itl_ms"])[0] if itl_holds else np.array([])
     values["itl_mean_ms"] = float(gaps.mean()) if len(gaps) else None
     values["itl_p50_ms"] = float(np.median(gaps)) if len(gaps) else None
     return values

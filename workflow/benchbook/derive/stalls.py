@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from benchbook.derive import ragged
 from benchbook.measure.bench_result import STALL_S, STALL_TIMES
 
 LONG_MS, TIMES_MEDIAN = 1000.0 * STALL_S, float(STALL_TIMES)
@@ -15,5 +16,5 @@ def stalled(requests: pd.DataFrame) -> pd.Series:
     good = requests[requests["ok"].astype(bool)]
     median_ms = good["ttft_ms"].median()
     late = (good["ttft_ms"] > median_ms + LONG_MS) & (good["ttft_ms"] > TIMES_MEDIAN * median_ms)
-    longest_ms = good["itl_ms"].map(lambda gaps: max(gaps, default=0.0))
+    longest_ms = ragged.largest(*ragged.flat(good["itl_ms"]))
     return late.fillna(False).astype(bool) | (longest_ms > LONG_MS)

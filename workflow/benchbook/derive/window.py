@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from benchbook.derive import ragged
+
 
 @dataclass(frozen=True)
 class Window:
@@ -21,10 +23,18 @@ class Window:
         return max(0.0, self.end_s - self.start_s)
 
 
-def token_times_s(request: pd.Series) -> np.ndarray:
-    """Unix time of each token of one ok request."""
-    gaps_s = np.asarray(request["itl_ms"], float) / 1000
-    return spread(float(request["t_first_s"]), gaps_s, int(request["output_tokens"]))
+def token_times_s(good: pd.DataFrame) -> np.ndarray:
+    """Unix time of each token of ok requests (`spread`), one request after the other."""
+    gaps_ms, counts = ragged.flat(good["itl_ms"])
+    chunks, tokens = counts + 1, good["output_tokens"].to_numpy(int)
+    since_first_s = np.zeros(int(chunks.sum()))
+    since_first_s[ragged.places(chunks) > 0] = ragged.running_sums(gaps_ms / 1000, counts)
+    times: np.ndarray = np.repeat(good["t_first_s"].to_numpy(float), chunks) + since_first_s
+    if (tokens == chunks).all():
+        return times
+    place = ragged.places(tokens) * np.repeat(chunks, tokens) // np.repeat(np.maximum(tokens, 1), tokens)
+    times = times[np.repeat(ragged.ends(chunks)[:-1], tokens) + np.minimum(place, np.repeat(chunks - 1, tokens))]
+    return times
 
 
 def spread(first_s: float, gaps_s: np.ndarray, tokens: int) -> np.ndarray:
@@ -58,7 +68,7 @@ def steady(requests: pd.DataFrame) -> Window | None:
     start_s, end_s = float(good["t_last_s"].min()), float(good["t_send_s"].max())
     if end_s <= start_s:
         return Window(start_s, end_s, None)
-    times = np.concatenate([token_times_s(row) for _, row in good.iterrows()])
+    times = token_times_s(good)
     inside = int(((times > start_s) & (times <= end_s)).sum())
     return Window(start_s, end_s, inside / (end_s - start_s))
 
@@ -71,7 +81,7 @@ def peak_tok_s(requests: pd.DataFrame) -> float | None:
     good = requests[requests["ok"]]
     if good.empty or good["t_first_s"].isna().any():
         return None
-    times = np.sort(np.concatenate([token_times_s(row) for _, row in good.iterrows()]))
+    times = np.sort(token_times_s(good))
     if times[-1] - times[0] < 1.0:
         return None
     inside = np.arange(1, len(times) + 1) - np.searchsorted(times, times - 1.0, side="right")
