@@ -113,7 +113,7 @@ def vllm_results(draw):
     return result
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(vllm_results())
 def test_whatever_vllms_client_writes(result):
     before = copy.deepcopy(result)
