@@ -10,6 +10,8 @@ REQUESTS_MIN = 64
 BIC_GAIN, ASHMAN_D, WEIGHT_MIN, MODE_RATIO, SLOW_WEIGHT_MAX = 10.0, 2.0, 0.05, 3.0, 0.5
 _SIGMA_MIN = 1e-3  # of ln TTFT: below a thousandth two groups would be told apart by rounding
 _STEPS = 200
+# Two groups within the limits on weight and ratio alone spread ln TTFT further; a mixture has its samples' variance.
+_VARIANCE_MIN = 0.999 * WEIGHT_MIN * (1 - WEIGHT_MIN) * np.log(MODE_RATIO) ** 2
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ def modes(ttfts: np.ndarray) -> Modes | None:
     samples = np.log(np.sort(ttfts[ttfts > 0]))
     if len(samples) < REQUESTS_MIN:
         return None
+    if samples.var() < _VARIANCE_MIN:
+        middle = float(np.exp(np.median(samples)))
+        return Modes(middle, middle, 0.0, False)
     one = _log_likelihood(samples, np.array([1.0]), samples.mean(keepdims=True), _spread(samples))
     weights, means, sigmas, two = _best_mixture(samples)
     gain = (2 * np.log(len(samples)) - 2 * one) - (5 * np.log(len(samples)) - 2 * two)
@@ -76,9 +81,11 @@ def _mixture(samples: np.ndarray, cut: int) -> tuple[np.ndarray, np.ndarray, np.
     sigmas = np.array([max(part.std(), _SIGMA_MIN) for part in parts])
     before = -np.inf
     for _ in range(_STEPS):
-        densities = _densities(samples, weights, means, sigmas)
-        total = np.logaddexp.reduce(densities, axis=0)
-        share = np.exp(densities - total)
+        low, high = _densities(samples, weights, means, sigmas)
+        lead = high - low
+        other = np.exp(-np.abs(lead))  # the lesser density over the greater
+        total = np.maximum(low, high) + np.log1p(other)
+        share = np.stack([np.where(lead > 0, other, 1.0), np.where(lead > 0, 1.0, other)]) / (1 + other)
         members = np.maximum(share.sum(axis=1), 1e-12)
         weights = members / len(samples)
         means = share @ samples / members

@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.derive import ragged
+from benchbook.derive.answered import answered
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import KEY
 
@@ -29,7 +30,7 @@ def row(
     counted.
     The server's means hold every request, so they are compared only where every request is ok.
     """
-    good = requests[requests["ok"].astype(bool)]
+    good = answered(requests)
     itl_ms = itl_per_step_ms(good, run["tokens_per_chunk"], run["tokens_per_step"])
     ttft_ms = _mean(good["ttft_ms"].dropna().to_numpy(float))
     comparable = counted is not None and len(good) > 0 and len(good) == len(requests)

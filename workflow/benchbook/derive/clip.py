@@ -24,14 +24,16 @@ def within(samples: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
     """The samples whose whole period lies in [start, end]: each stands for the time since the one before it, so those
     of the first period after `start` speak of what was before the window (method.md 9: minus one sample period). With
     a column gpu each GPU has samples, and so a period, of its own."""
-    series = [mine for _, mine in samples.groupby("gpu")] if "gpu" in samples else [samples]
-    period = max((period_s(mine["t_s"].to_numpy()) or 0.0 for mine in series), default=0.0)
-    return samples[(samples["t_s"] >= start_s + period) & (samples["t_s"] <= end_s)]
+    when = samples["t_s"].to_numpy(float)
+    whose = samples["gpu"].to_numpy(float) if "gpu" in samples else np.zeros(len(when))
+    period = max((period_s(when[whose == one]) or 0.0 for one in np.unique(whose)), default=0.0)
+    return samples[(when >= start_s + period) & (when <= end_s)]
 
 
 def between(samples: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
     """The samples taken in [start, end], whatever they stand for."""
-    return samples[(samples["t_s"] >= start_s) & (samples["t_s"] <= end_s)]
+    when = samples["t_s"].to_numpy(float)
+    return samples[(when >= start_s) & (when <= end_s)]
 
 
 def coverage(times_s: Sequence[float] | np.ndarray, start_s: float, end_s: float) -> float | None:

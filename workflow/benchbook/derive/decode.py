@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook.derive import ragged
+from benchbook.derive.answered import answered
 from benchbook.derive.window import Window
 
 ITLS_MIN = 50
@@ -31,7 +32,7 @@ def sequences(requests: pd.DataFrame, steady: Window) -> float | None:
     lies in the window, over its width. None without width. `requests`: one run's rows of table `requests`."""
     if steady.width_s <= 0:
         return None
-    good = requests[requests["ok"].astype(bool)]
+    good = answered(requests)
     first_s, last_s = (good[name].to_numpy(float) for name in ("t_first_s", "t_last_s"))
     inside_s = np.minimum(last_s, steady.end_s) - np.maximum(first_s, steady.start_s)
     return float(np.clip(inside_s, 0, None).sum()) / steady.width_s

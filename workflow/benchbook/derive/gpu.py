@@ -70,9 +70,11 @@ def energy_j(counted: pd.DataFrame, gpus: Collection[float], start_s: float, end
     if not (np.isfinite(start_s) and np.isfinite(end_s)) or start_s >= end_s or not len(gpus):
         return None
     total = 0.0
+    whose, when, read = (counted[name].to_numpy(float) for name in ("gpu", "t_s", "energy_mj"))
     for one in gpus:
-        known = counted[counted["gpu"] == one].sort_values("t_s")
-        times, counter = known["t_s"].to_numpy(), known["energy_mj"].to_numpy()
+        mine = np.flatnonzero(whose == one)
+        mine = mine[np.argsort(when[mine], kind="stable")]
+        times, counter = when[mine], read[mine]
         period = period_s(times)
         if period is None or times[0] > start_s or times[-1] < end_s:
             return None
@@ -173,7 +175,8 @@ def _mean_of_gpus(samples: pd.DataFrame, column: str) -> float | None:
 
 def _coverage(answered: pd.DataFrame, gpus: Iterable[float], start_s: float, end_s: float) -> float | None:
     """The lowest coverage of any GPU: one that stopped answering is missing from every mean over all of them."""
-    each = [coverage(answered.loc[answered["gpu"] == one, "t_s"].to_numpy(), start_s, end_s) for one in gpus]
+    whose, when = answered["gpu"].to_numpy(float), answered["t_s"].to_numpy(float)
+    each = [coverage(when[whose == one], start_s, end_s) for one in gpus]
     return None if None in each else min(each)  # type: ignore[type-var]
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from benchbook.derive.answered import answered
+
 PASS, WARN, REFUSED = "pass", "warn", "refused"
 CLOCK_ERROR = 0.005
 
@@ -26,7 +28,7 @@ def check(requests: pd.DataFrame, duration_s: float, concurrency: int, passes: f
     delta measures only unfilled concurrency or lost requests: with measured in-flight the law is an identity. A delta
     above +0.5 % cannot be (clock or count error) and refuses the run, as does one beyond `warns` below.
     """
-    good = requests[requests["ok"]]
+    good = answered(requests)
     if good.empty or duration_s <= 0:
         return None
     return of_total(float(good["e2el_ms"].sum()) / 1000, duration_s, concurrency, passes, warns)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.derive import bimodal, decode, little, ragged, stalls, tags, window
+from benchbook.derive.answered import answered
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import client_of, planned_client, run_key
 
@@ -41,10 +42,11 @@ def row(
     meanwhile. `late_work`: lines in which its log says that it was still compiling, None where the log cannot be cut.
     `tokens_from`: usage | retokenized | None, see derive.requests.tokens_from.
     """
-    good = requests[requests["ok"]] if len(requests) else requests
+    good = answered(requests)
     measured = duration_s is not None and duration_s > 0 and len(good) > 0
     holds = measured and duration_s is not None and window.times_hold(requests, duration_s)
-    steady = window.steady(requests) if holds and requests["t_send_s"].notna().all() else None
+    times_s = window.token_times_s(good) if measured else None
+    steady = window.steady(requests, times_s) if holds and requests["t_send_s"].notna().all() else None
     law = (
         little.check(requests, float(duration_s), record["concurrency"], thresholds["little_pass"],
                      thresholds["little_warn"])
@@ -90,7 +92,7 @@ def row(
         "tokens_per_step": per_step if measured else None,
         "step_ms": latencies["tpot_mean_ms"] * per_step if latencies["tpot_mean_ms"] and per_step else None,
         "tokens_from": tokens_from,
-        "throughput_peak_tok_s": window.peak_tok_s(requests) if measured else None,
+        "throughput_peak_tok_s": window.peak_tok_s(requests, times_s) if measured else None,
         "stalls": int(stalls.stalled(requests).sum()) if measured else None,
         "ttft_slow_share": modes.slow_share if modes and modes.bimodal else None,
         "ttft_mode_ratio": modes.slow / modes.fast if modes and modes.bimodal else None,
@@ -146,8 +148,10 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _after_first_wave(good: pd.DataFrame, concurrency: int) -> np.ndarray:
     """TTFTs in ms without those of the first `concurrency` requests sent, which all arrive at once."""
-    later = good.sort_values("t_send_s")["ttft_ms"].iloc[concurrency:]
-    return later.dropna().to_numpy(float)
+    order = np.argsort(good["t_send_s"].to_numpy(float), kind="stable")
+    later = np.asarray(good["ttft_ms"].to_numpy(float)[order][concurrency:])
+    known: np.ndarray = later[~np.isnan(later)]
+    return known
 
 
 def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str, float | None]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook.derive import ragged
+from benchbook.derive.answered import answered
 
 
 @dataclass(frozen=True)
@@ -56,32 +57,33 @@ def times_hold(requests: pd.DataFrame, duration_s: float) -> bool:
     return times.empty or bool(times.max() - times.min() <= 1.02 * duration_s + 0.5)
 
 
-def steady(requests: pd.DataFrame) -> Window | None:
+def steady(requests: pd.DataFrame, times_s: np.ndarray | None = None) -> Window | None:
     """Steady window of one run's ok requests, with the token throughput inside it (method.md 3).
 
     Tokens emitted in (start, end], divided by the width; counting completions instead reads up to 42 % high. None
-    when no request is ok.
+    when no request is ok. `times_s`: token_times_s of those that are, where it is known already.
     """
-    good = requests[requests["ok"]]
+    good = answered(requests)
     if good.empty:
         return None
     start_s, end_s = float(good["t_last_s"].min()), float(good["t_send_s"].max())
     if end_s <= start_s:
         return Window(start_s, end_s, None)
-    times = token_times_s(good)
-    inside = int(((times > start_s) & (times <= end_s)).sum())
+    times_s = token_times_s(good) if times_s is None else times_s
+    inside = int(((times_s > start_s) & (times_s <= end_s)).sum())
     return Window(start_s, end_s, inside / (end_s - start_s))
 
 
-def peak_tok_s(requests: pd.DataFrame) -> float | None:
+def peak_tok_s(requests: pd.DataFrame, times_s: np.ndarray | None = None) -> float | None:
     """Most tokens that ok requests got within any one second; None when all of them span less than that.
 
     Every token counts, also where a chunk carries several, so the peak is never below the mean (vllm#50677).
+    `times_s` as for `steady`.
     """
-    good = requests[requests["ok"]]
+    good = answered(requests)
     if good.empty or good["t_first_s"].isna().any():
         return None
-    times = np.sort(token_times_s(good))
+    times = np.sort(token_times_s(good) if times_s is None else times_s)
     if times[-1] - times[0] < 1.0:
         return None
     inside = np.arange(1, len(times) + 1) - np.searchsorted(times, times - 1.0, side="right")
