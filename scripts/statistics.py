@@ -9,6 +9,7 @@ import pandas as pd
 from benchbook import rawdata, schema
 from benchbook.claims import declared
 from benchbook.derive import crosscheck, failures, sessions, sweep, tags
+from benchbook.engines.vllm_layout import layout
 from benchbook.measure.client.workloads import repeats_by_design
 from benchbook.measure.store import read_json
 from benchbook.provenance.step import Step
@@ -24,7 +25,7 @@ def main() -> None:
             "sweep", *(f"all-{name}" for name in TABLES), "crosscheck", "sessions", "failures", "timeline", "declared",
         ],
     ) as step:
-        session_rows, timelines, specs, kinds, cached = [], [], [], {}, set()
+        session_rows, timelines, specs, kinds, cached, layouts = [], [], [], {}, set(), {}
         expectations = json.loads(step.param("expected"))
         for manifest, boot_file, runs_file in zip(
             *(step.files(name) for name in ("manifest", "boot", "runs")), strict=True
@@ -37,12 +38,15 @@ def main() -> None:
             timelines.append(sessions.timeline(raw))
             specs += [session.spec for session in raw if session.usable]
             cached |= {s.session_id for s in raw if repeats_by_design({"kind": "random", **s.spec["workload"]})}
+            layouts |= {s.session_id: layout(s.spec["server"]["args"]) for s in raw}
             kinds |= {f"{s.session_id}/{record['run']}": record["failure_kind"] for s in raw for record in s.runs}
         together = {
             name: schema.concat([pd.read_parquet(path) for path in step.files(name)], name) for name in TABLES
         }
-        together["runs"] = tags.with_observers(together, json.loads(step.param("thresholds")), cached)
         session_table = sessions.table(session_rows)
+        together["runs"] = tags.with_observers(
+            {**together, "sessions": session_table}, json.loads(step.param("thresholds")), layouts, cached
+        )
         arms = json.loads(step.param("arms"))
         sweep.table(together["runs"], arms).to_parquet(step.output("sweep"))
         crosscheck.table(together["runs"], together["client"], arms).to_parquet(step.output("crosscheck"))

@@ -96,9 +96,9 @@ def measure(
     sessions = rawdata.sessions(manifest, store)
     requests, _, runs = bench.tables(sessions, warmup.table(sessions), thresholds(), [])
     tables = observed.tables(sessions, requests, runs, thresholds())
-    tables |= {"runs": runs, "telemetry": schema.empty("telemetry")}
+    tables |= {"runs": runs, "telemetry": schema.empty("telemetry"), "sessions": schema.empty("sessions")}
     truth = pd.DataFrame([json.loads(line) for line in truth_file.read_text().splitlines()])
-    return Measured(manifest, sessions, requests, tags.with_observers(tables, thresholds()), tables, truth)
+    return Measured(manifest, sessions, requests, tags.with_observers(tables, thresholds(), {}), tables, truth)
 
 
 def thresholds() -> dict[str, float]:

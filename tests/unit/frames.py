@@ -97,7 +97,8 @@ def _observed(run: dict[str, Any]) -> dict[str, Rows]:
                     "itl_client_mean_ms": itl,
                     "itl_server_mean_ms": itl * 0.998, "itl_ratio": 1 / 0.998, "ttft_client_mean_ms": ttft,
                     "ttft_server_mean_ms": ttft - 1.9, "ttft_excess_ms": 1.9}],
-        "scheduler": [{**key, "scrapes": 9, "running_mean": c * 0.98, "waiting_mean": 0.0, "waiting_max": 0.0,
+        "scheduler": [{**key, "scrapes": 9, "running_mean": c * 0.98, "waiting_mean": 0.0, "waiting_p50": 0.0,
+                       "waiting_max": 0.0,
                        "outside_mean": c * 0.02, "outside_share": 0.02, "frontend": False,
                        "kv_cache_usage_max": 0.021, "preemptions": 0, "prefix_hit_rate": 0.0, "engine_steps": 540,
                        "tokens_per_engine_step": c * 0.95}],
@@ -245,6 +246,7 @@ def _session(about: dict[str, Any], launch: float, end: float, warmup_s: float, 
         "weights_gib": 55.97 if gpu else None, "kv_memory_gib": 70.9 if gpu else None,
         "capture_s": 22.0 if gpu else None, "capture_gib": 0.8 if gpu else None,
         "graphs_piecewise": 51 if gpu else None, "graphs_full": 51 if gpu else None,
+        "graph_tokens_max": 512 if gpu else None,
     }
 
 
@@ -254,7 +256,7 @@ def _failed_boot(tables: dict[str, Rows], arm: str, clock: float, index: int) ->
     whole = _session(about, clock, clock + 33.0, 0.0, 0.0, 0, False)
     for name in ("boot_s", "client_start_s", "warmup_s", "runs_s", "run_share", "gap_median_s", "gap_max_s", "load_s",
                  "compile_s", "init_s", "kv_cache_tokens", "weights_gib", "kv_memory_gib", "capture_s", "capture_gib",
-                 "graphs_piecewise", "graphs_full"):
+                 "graphs_piecewise", "graphs_full", "graph_tokens_max"):
         whole[name] = None
     reason = "the server exited before it was ready"
     whole |= {"status": "failed", "reason": reason, "runs_planned": 12, "failure_class": "host-memory",

@@ -244,9 +244,10 @@ def test_tags_come_from_what_was_watched():
         "client": schema.check(pd.DataFrame([sent]), "client"),
         "scheduler": schema.check(pd.DataFrame([queue]), "scheduler"),
         "reconciliation": reconcile.table(reconcile.rows(run_row(), counted(output=9), None, 0.005)),
+        "sessions": schema.empty("sessions"),
     }
-    assert tags.with_observers(tables, THRESHOLDS)["tags"][0] == "STALLED,CLIENT,CACHED,TELEM,FRONTEND,MISMATCH"
-    meant = tags.with_observers(tables, THRESHOLDS, cached_by_design={"s"})["tags"][0]
+    assert tags.with_observers(tables, THRESHOLDS, {})["tags"][0] == "STALLED,CLIENT,CACHED,TELEM,FRONTEND,MISMATCH"
+    meant = tags.with_observers(tables, THRESHOLDS, {}, cached_by_design={"s"})["tags"][0]
     assert meant == "STALLED,CLIENT,TELEM,FRONTEND,MISMATCH"
     quiet = tables | {name: schema.empty(name) for name in ("client", "scheduler", "reconciliation")}
-    assert tags.with_observers(quiet, THRESHOLDS)["tags"][0] == "STALLED,TELEM"
+    assert tags.with_observers(quiet, THRESHOLDS, {})["tags"][0] == "STALLED,TELEM"

@@ -52,12 +52,12 @@ def row_of(result, concurrency, counted=None, asked=8):
 def tagged(row, counted):
     """Tags of the run once what the server counted is held against it."""
     queue = scheduler.row(row, schema.empty("requests"), scheduler.scrapes([]), counted, True, 0.1)
-    tables = {name: schema.empty(name) for name in ("telemetry", "client")}
+    tables = {name: schema.empty(name) for name in ("telemetry", "client", "sessions")}
     tables |= {
         "runs": runs.table([row]), "scheduler": scheduler.table([queue]),
         "reconciliation": reconcile.table(reconcile.rows(row, counted, None, THRESHOLDS["reconcile_max"])),
     }  # fmt: skip
-    return set(tags.with_observers(tables, THRESHOLDS)["tags"][0].split(","))
+    return set(tags.with_observers(tables, THRESHOLDS, {})["tags"][0].split(","))
 
 
 def counted(**counts):

@@ -64,6 +64,7 @@ def row(
         "scrapes": len(during),
         "running_mean": mean(during["running"]),
         "waiting_mean": mean(during["waiting"]),
+        "waiting_p50": float(during["waiting"].median()) if during["waiting"].notna().any() else None,
         "waiting_max": largest(during["waiting"]),
         "outside_mean": outside,
         "outside_share": share,

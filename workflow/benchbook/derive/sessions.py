@@ -15,7 +15,7 @@ from benchbook.rawdata import RawSession
 GIB = 2**30
 BOOT_FACTS = (
     "load_s", "compile_s", "init_s", "kv_cache_tokens", "weights_gib", "kv_memory_gib", "capture_s", "capture_gib",
-    "graphs_piecewise", "graphs_full",
+    "graphs_piecewise", "graphs_full", "graph_tokens_max",
 )  # fmt: skip
 
 

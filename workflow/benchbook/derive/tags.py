@@ -6,6 +6,7 @@
     STALLED      requests stood still                   FRONTEND    requests were stuck before the engine
     BIMODAL      TTFTs fall into two groups             MISMATCH    client, /metrics and log count differently
     THROTTLED    the GPU was held back                  RETOKENIZED output tokens were counted by the client
+    REGIME       preemptions, requests waiting, or a step beyond the largest captured graph (derive/regime.py)
 
 The run by itself gives the first five and the last; the rest need what else was watched while it ran.
 """
@@ -18,10 +19,11 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import little
+from benchbook.derive import little, regime
+from benchbook.engines.vllm_layout import Layout
 
-ORDER = ("INCOMPLETE", "UNWARMED", "UNSTEADY", "STALLED", "BIMODAL", "THROTTLED", "CLIENT", "CACHED", "TELEM",
-         "FRONTEND", "MISMATCH", "RETOKENIZED")  # fmt: skip
+ORDER = ("INCOMPLETE", "UNWARMED", "UNSTEADY", "STALLED", "BIMODAL", "THROTTLED", "CLIENT", "CACHED", "REGIME",
+         "TELEM", "FRONTEND", "MISMATCH", "RETOKENIZED")  # fmt: skip
 
 
 def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]:
@@ -52,16 +54,18 @@ def _short(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> bool:
 
 
 def with_observers(
-    tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float], cached_by_design: Collection[str] = ()
-) -> pd.DataFrame:
+    tables: Mapping[str, pd.DataFrame], thresholds: Mapping[str, float], layouts: Mapping[str, Layout],
+    cached_by_design: Collection[str] = (),
+) -> pd.DataFrame:  # fmt: skip
     """Table `runs` with the tags that what else was watched adds to its own.
 
-    `tables`: runs, telemetry, client, scheduler and reconciliation, by name. `cached_by_design`: sessions whose
-    workload is meant to hit the prefix cache.
+    `tables`: runs, telemetry, client, scheduler, reconciliation and sessions, by name. `layouts`: how each session's
+    server laid the model out. `cached_by_design`: sessions whose workload is meant to hit the prefix cache.
     """
     runs, counts = tables["runs"], tables["reconciliation"]
     seen = {name: {row["run_id"]: row for row in tables[name].to_dict("records")}
             for name in ("telemetry", "client", "scheduler")}  # fmt: skip
+    graphs = dict(zip(tables["sessions"]["session_id"], tables["sessions"]["graph_tokens_max"], strict=True))
     differing = set(counts.loc[counts["outcome"] == "differs", "run_id"])
     tagged = []
     for run in runs.to_dict("records"):
@@ -75,6 +79,9 @@ def with_observers(
         hits = queue.get("prefix_hit_rate")
         if not meant and pd.notna(hits) and hits > thresholds["prefix_hits_max"]:
             found.add("CACHED")
+        layout = layouts.get(run["session_id"], Layout())
+        if run["status"] == "ok" and regime.reasons(run, queue, graphs.get(run["session_id"]), layout):
+            found.add("REGIME")
         if pd.notna(run["window_throughput_tok_s"]) and _thin(watched, thresholds["telemetry_coverage_min"]):
             found.add("TELEM")
         if queue and pd.notna(queue["frontend"]) and queue["frontend"]:

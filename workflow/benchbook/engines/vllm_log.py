@@ -31,6 +31,7 @@ _CONCURRENCY = re.compile(rf"Maximum concurrency for {GROUPED} tokens per reques
 _BAR = re.compile(rf"Capturing CUDA graphs \(([^)]*)\):\s+100%.*?{WHOLE}/\2\b")
 _CAPTURE = re.compile(rf"Graph capturing finished in {WHOLE} secs, took {NUMBER} GiB")
 _POOL = re.compile(rf"CUDA graph pool memory: {NUMBER} GiB \(actual\), {NUMBER} GiB \(estimated\)")
+_CONFIG_GRAPHS = re.compile(rf"['\"]max_(?:cudagraph_)?capture_size['\"]: ?{WHOLE}")
 _MEMORY = re.compile(
     rf"Free memory on device[^(]*\({NUMBER}/{NUMBER} GiB\) on startup\. Desired GPU memory utilization is "
     rf"\({NUMBER}, {NUMBER} GiB\)\. Actual usage is {NUMBER} GiB for (weight|consumed memory)[^,]*, "
@@ -70,7 +71,8 @@ class BootFacts:
 
     Times in s, memory in GiB. `load_s`, `weights_gib`, `capture_s` and `capture_gib` are those of the rank with the
     largest; `kv_cache_tokens` and `kv_memory_gib` are the last engine's; `graphs_piecewise` and `graphs_full` count the
-    graphs of the real capture pass, not of the profiling pass before it.
+    graphs of the real capture pass, not of the profiling pass before it. `graph_tokens_max`: tokens of the largest
+    captured graph; None where nothing was captured, as with enforce-eager.
     """
 
     version: str | None
@@ -84,6 +86,7 @@ class BootFacts:
     capture_gib: float | None
     graphs_piecewise: int | None
     graphs_full: int | None
+    graph_tokens_max: int | None
 
 
 def boot_facts(text: str) -> BootFacts:
@@ -102,6 +105,7 @@ def boot_facts(text: str) -> BootFacts:
         capture_gib=max((capture[1] for capture in captures), default=None),
         graphs_piecewise=bars.get("PIECEWISE"),
         graphs_full=bars.get("FULL"),
+        graph_tokens_max=found["graph_tokens_max"],
     )
 
 
@@ -132,6 +136,7 @@ def facts(log: Sequence[Record]) -> dict[str, Any]:
             for mode, number, largest in _GRAPH_SIZES.findall(found[1])
         }
         or None,
+        "graph_tokens_max": _graph_tokens_max(log) if capture or bars else None,
         "graph_estimate_gib": float(found) if (found := _first(log, _GRAPH_ESTIMATE)) else None,
         "utilization": pairs[0] if (pairs := _pairs(log, _UTILIZATION)) else None,
         "kv_available_gib": _floats(log, _KV_MEMORY),
@@ -226,6 +231,13 @@ def _capture(log: Sequence[Record]) -> tuple[list[list[float]], dict[str, int]]:
         for found in _BAR.finditer(record.text):
             bars[found[1].rpartition(",")[2].strip()] = int(found[2])
     return captures, bars
+
+
+def _graph_tokens_max(log: Sequence[Record]) -> int | None:
+    """Largest size to capture, in tokens: the configuration's, or the largest that the estimate of memory names."""
+    asked = [int(found[1]) for found in _all(log, _CONFIG_GRAPHS)]
+    named = [int(largest) for found in _all(log, _GRAPH_PROFILE) for _, _, largest in _GRAPH_SIZES.findall(found[1])]
+    return max(asked or named, default=0) or None
 
 
 def _autotune(log: Sequence[Record]) -> float | None:

@@ -24,7 +24,8 @@ TAGS = {
     "THROTTLED": "The GPU lowered its clock, or ran at its power cap.",
     "CLIENT": "The load client was itself a bottleneck.",
     "CACHED": "Prompts hit the prefix cache, so part of the prefill was not done.",
-    "REGIME": "The run crosses from one regime of the engine into another.",
+    "REGIME": "The engine preempted requests or left some waiting, or a step was larger than any captured graph, "
+              "so the decode step follows another law than in other runs.",
     "TELEM": "The telemetry does not cover the run.",
     "FRONTEND": "Requests were stuck before the engine, in the server’s front end.",
     "MISMATCH": "Client, /metrics and server log count the run differently.",

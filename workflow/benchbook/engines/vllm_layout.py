@@ -1,0 +1,75 @@
+"""How vLLM's arguments lay a model out over GPUs and what a decode step of it works on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`ranks`: data-parallel ranks that share the requests, each of `tensor` x `pipeline` GPUs. `expert`: routed
+    experts are spread over all ranks, else each rank has its own. `speculative`: drafts per step and sequence, None
+    where the arguments ask for speculation and do not say how deep. `eager`: no graph is wanted. `sequences_max`: of
+    one rank, None for the engine's default."""
+
+    ranks: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    expert: bool = False
+    speculative: int | None = 0
+    eager: bool = False
+    sequences_max: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        return self.ranks * self.tensor * self.pipeline
+
+    @property
+    def tokens_per_sequence(self) -> int | None:
+        """Tokens of one sequence in a decode step: itself and its drafts."""
+        return None if self.speculative is None else 1 + self.speculative
+
+
+_SHORT = {"dp": "data-parallel-size", "tp": "tensor-parallel-size", "pp": "pipeline-parallel-size",
+          "ep": "enable-expert-parallel", "sc": "speculative-config", "O": "compilation-config"}  # fmt: skip
+
+
+def layout(server_args: Mapping[str, Any]) -> Layout:
+    """Of `vllm serve` arguments without their dashes, underscores allowed; vLLM's defaults where nothing is said."""
+    args = {_SHORT.get(name, name).replace("_", "-"): value for name, value in server_args.items()}
+    return Layout(
+        ranks=_size(args, "data-parallel-size"),
+        tensor=_size(args, "tensor-parallel-size"),
+        pipeline=_size(args, "pipeline-parallel-size"),
+        expert=_flag(args, "enable-expert-parallel"),
+        speculative=_speculative(args),
+        eager=_flag(args, "enforce-eager"),
+        sequences_max=int(args["max-num-seqs"]) if args.get("max-num-seqs") is not None else None,
+    )
+
+
+def _size(args: Mapping[str, Any], name: str) -> int:
+    return int(args.get(name) or 1)
+
+
+def _flag(args: Mapping[str, Any], name: str) -> bool:
+    value = args.get(name)
+    return value.lower() in ("", "true", "1") if isinstance(value, str) else bool(value)
+
+
+def _speculative(args: Mapping[str, Any]) -> int | None:
+    told = args.get("speculative-config")
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return None
+    if told is None:
+        dotted = "speculative-config.num-speculative-tokens"
+        old = args.get("num-speculative-tokens", args.get(dotted))
+        return int(old) if old is not None else 0
+    depth = told.get("num_speculative_tokens") if isinstance(told, Mapping) else None
+    return int(depth) if depth is not None else None
