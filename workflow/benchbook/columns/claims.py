@@ -12,6 +12,7 @@ NO_MODEL = "the model's sizes or the node's memory bandwidth are not given"
 NO_PRICE = "the node has no price"
 NO_NOISE = f"{NO_RUN}, or the sides are of different bookings, whose spread is not known"
 NOT_FITTED = "not of this model, or it could not be fitted"
+NOT_PREDICTED = "too few concurrencies to leave one out, beyond twice what they reach, or of another regime"
 NOTHING_TO_SAY = "nothing to say"
 NOT_WATCHED = "no telemetry that covers the window"
 
@@ -125,13 +126,17 @@ TABLES: dict[str, dict[str, Column]] = {
         "ranks": Column("Int64", "", "data-parallel ranks that share the requests"),
         "sequences_per_rank": Column("Float64", "requests", "decoding at once on one rank, mean over the steady "
                                      "window", "no steady window"),
+        "tokens_per_step": Column("Float64", "", "a: tokens that a decode step yields a sequence",
+                                  "the server speculates and was not scraped"),
         "step_ms": Column("Float64", "ms", "decode step: median ITL of pure-decode steps x a/g",
                           "no ITL that is one step"),
+        "step_from": Column("string", "", "pure (ITLs in which no request was in its prefill) | all (too few of those "
+                            "are known)", "no ITL that is one step"),
         "step_pure_share": Column("Float64", "", "share of ITLs in which no request was in its prefill",
-                                  "no ITL that is one step"),
+                                  "not known, or no ITL that is one step"),
         "tpot_step_ms": Column("Float64", "ms", "mean TPOT x a: prefill of other requests is inside it", NO_RUN),
         "tokens_per_step_node": Column("Float64", "tokens", "tokens that one decode step works on, all ranks, drafts "
-                                       "included", "no steady window"),
+                                       "included", "no steady window, or the depth of speculation is not known"),
         "regime": Column("string", "", "why this run is of another regime than the fit's, in words",
                          "it is of the same regime"),
         "tags": _TAGS,
@@ -173,10 +178,10 @@ TABLES: dict[str, dict[str, Column]] = {
         "fitted_ms": Column("Float64", "ms", "step by the chosen model", "no model was fitted"),
         "toll_share": Column("Float64", "", "fixed cost over the step", "no model was fitted"),
         **_interval("toll_share", "", "", "share of the fixed cost"),
-        "predicted_ms": Column("Float64", "ms", "step here as the other concurrencies alone predict it",
-                               "too few concurrencies to leave one out"),
-        **_interval("predicted", "_ms", "ms", "that prediction", "too few concurrencies to leave one out"),
-        "prediction": Column("string", "", "held | failed | extrapolated (beyond what was fitted) | not tried"),
+        "predicted_ms": Column("Float64", "ms", "step here as the other concurrencies alone predict it", NOT_PREDICTED),
+        **_interval("predicted", "_ms", "ms", "that prediction", NOT_PREDICTED),
+        "prediction": Column("string", "", "held | failed | extrapolated (beyond twice what the others reach, so none "
+                             "is made) | not tried"),
         "floor_ms": Column("Float64", "ms", "byte floor of the step, see table floor", NO_MODEL),
         "over_floor": Column("Float64", "", "step over floor", NO_MODEL),
         "refused": Column("string", "", "why the shares may not be quoted", "they may be"),

@@ -1,0 +1,199 @@
+"""From simulated runs of known truth over concurrency to the fixed cost, its share and its refusals (method.md 6)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pandas as pd
+import pytest
+import simulated
+from benchbook import schema
+from benchbook.claims import fixed_cost, steps, toll
+
+LEVELS = (2, 4, 8, 16, 24, 32, 64)
+T_FIXED = 17.0
+
+
+@cache
+def told():
+    return simulated.booking(max_num_seqs=256)
+
+
+@cache
+def of_line():
+    return simulated.measured(told(), LEVELS, t_fixed_ms=T_FIXED, c_ms=0.06)
+
+
+@cache
+def of_hinge():
+    return simulated.measured(told(), LEVELS, t_fixed_ms=T_FIXED, c_ms=0.08, hinge=14.0, seed=1)
+
+
+def points(tables, booking=None):
+    return steps.table(tables["runs"], tables["scheduler"], tables["sessions"], booking or told())
+
+
+def fits(tables, booking=None):
+    return fixed_cost.table(points(tables, booking), booking or told()).set_index(["response", "model"])
+
+
+def shares(tables, booking=None):
+    found = points(tables, booking)
+    costs = fixed_cost.table(found, booking or told())
+    return toll.table(found, costs, schema.empty("floor"), booking or told()).set_index("concurrency")
+
+
+def with_runs(tables, **columns):
+    return tables | {"runs": tables["runs"].assign(**columns)}
+
+
+def test_a_linear_truth_is_inside_the_intervals():
+    found = fits(of_line())
+    step, mean_tpot = found.loc[("step", "line")], found.loc[("tpot", "line")]
+    assert step["chosen"] and mean_tpot["chosen"] and pd.isna(step["refused"])
+    assert step["t_fixed_low_ms"] <= T_FIXED <= step["t_fixed_high_ms"]
+    assert step["slope_low_ms"] <= 0.06 <= step["slope_high_ms"]
+    assert step["half_point_low"] <= T_FIXED / 0.06 <= step["half_point_high"]
+    assert step["asymptote_low_tok_s"] <= 1000 / 0.06 <= step["asymptote_high_tok_s"]
+    assert (step["points"], step["levels"], step["df"]) == (21, 7, 19)
+    assert mean_tpot["slope_ms"] > 1.1 * step["slope_ms"]  # the prefill of others is inside it
+
+
+def test_a_hinge_is_found_and_inside_the_intervals():
+    found = fits(of_hinge()).loc["step"]
+    bent = found.loc["hinge"]
+    assert bent["chosen"] and bent["p_better_than_line"] < 0.05 and pd.isna(bent["refused"])
+    assert bent["t_fixed_low_ms"] <= T_FIXED <= bent["t_fixed_high_ms"]
+    assert bent["slope_low_ms"] <= 0.08 <= bent["slope_high_ms"]
+    assert bent["hinge"] == pytest.approx(14, abs=6)
+    assert found.loc["line", "t_fixed_ms"] < bent["t_fixed_ms"]
+
+
+def test_the_share_and_the_prefill_of_others():
+    found = shares(of_line())
+    row = found.loc[64]
+    assert row["toll_share_low"] <= T_FIXED / (T_FIXED + 0.06 * row["sequences_per_rank"]) <= row["toll_share_high"]
+    assert found["toll_share"].is_monotonic_decreasing
+    assert (found["prefill_interference_ms"] > 0).all() and found["prefill_interference_ms"].is_monotonic_increasing
+    assert (found["prediction"] == "held").sum() >= 5 and found["refused"].isna().all()
+
+
+def test_what_is_held_out_beyond_twice_the_rest_is_not_predicted():
+    runs = of_line()["runs"]
+    found = shares(of_line() | {"runs": runs[runs["concurrency"].isin([2, 4, 8, 16, 64])].reset_index(drop=True)})
+    assert found.loc[64, "prediction"] == "extrapolated" and pd.isna(found.loc[64, "predicted_ms"])
+    assert found.loc[8, "prediction"] in ("held", "failed")
+
+
+@cache
+def beyond_the_graphs():
+    return simulated.measured(told(), (2, 4, 8, 16, 64), graph_tokens_max=48, t_fixed_ms=T_FIXED, c_ms=0.06, seed=2,
+                              per_level={64: {"graph_max": 48, "eager_factor": 1.6}})  # fmt: skip
+
+
+def test_steps_beyond_the_largest_graph_are_tagged_and_nothing_is_said_of_them():
+    tables = beyond_the_graphs()
+    runs = tables["runs"]
+    assert runs["tags"].str.contains("REGIME").tolist() == [level == 64 for level in runs["concurrency"]]
+    step = fits(tables).loc[("step", "line")]
+    assert step["chosen"] and pd.isna(step["refused"]) and step["levels"] == 4
+    assert step["t_fixed_low_ms"] <= T_FIXED <= step["t_fixed_high_ms"]
+    assert "64 tokens a rank and the largest captured graph 48" in step["note"]
+    row = shares(tables).loc[64]
+    assert "another regime" in row["refused"] and pd.isna(row["toll_share"]) and row["prediction"] == "not tried"
+    assert row["step_ms"] > 1.5 * (T_FIXED + 0.06 * 64)
+
+
+def test_steps_beyond_the_graphs_of_an_arm_that_is_eager_by_design_are_of_one_regime():
+    eager = simulated.booking(enforce_eager=True)
+    tables = simulated.measured(eager, (2, 4), graph_tokens_max=None, repeats=1, c_ms=0.06)
+    assert not tables["runs"]["tags"].str.contains("REGIME").any()
+
+
+def test_preemption_among_the_fitted_concurrencies_refuses_the_fit():
+    tables = simulated.measured(told(), (2, 4, 8, 16, 32), repeats=2, t_fixed_ms=T_FIXED, c_ms=0.06, seed=3,
+                                per_level={8: {"kv_tokens": 2300}})  # fmt: skip
+    runs = tables["runs"]
+    assert runs["tags"].str.contains("REGIME").tolist() == [level == 8 for level in runs["concurrency"]]
+    found = fits(tables)
+    assert found["refused"].str.contains("At concurrency 8 the engine preempted").all()
+    assert shares(tables)["refused"].str.contains("preempted").all()
+
+
+def test_a_queue_in_the_engine_refuses_too():
+    queued = of_line()["scheduler"].copy()
+    queued.loc[queued["concurrency"] == 16, "waiting_p50"] = 5.0
+    assert fits(of_line() | {"scheduler": queued})["refused"].str.contains("5 requests waited").all()
+
+
+def test_tpot_that_differs_among_requests_keeps_a_run_out():
+    runs = of_line()["runs"]
+    tables = with_runs(of_line(), tpot_p90_ms=runs["tpot_mean_ms"] * [1.2 if c == 16 else 1.0
+                                                                      for c in runs["concurrency"]],
+                       tpot_p99_ms=None)  # fmt: skip
+    assert fits(tables)["refused"].str.contains("p90 of TPOT is 1.20 times its mean").all()
+
+
+def test_two_concurrencies_without_repeats_refuse():
+    """54 + 30 n from 84 and 536 ms: no degree of freedom is left and no interval can be had from the data."""
+    runs = of_line()["runs"]
+    two = runs[(runs["repeat"] == 1) & runs["concurrency"].isin([2, 16])].reset_index(drop=True)
+    found = fits(of_line() | {"runs": two}).loc["step"]
+    assert found.loc["line", "df"] == 0 and pd.isna(found.loc["line", "t_fixed_ms"])
+    assert found["refused"].str.contains("2 concurrencies cannot show how the step grows").all()
+
+
+def test_a_curve_is_refused_for_lack_of_fit():
+    runs = of_line()["runs"]
+    curved = with_runs(of_line(), itl_pure_p50_ms=runs["itl_pure_p50_ms"] * (1 + (runs["concurrency"] / 64) ** 2))
+    found = fits(curved).loc["step"]
+    assert "leave the line by more than repeats differ" in found.loc["line", "refused"]
+
+
+def test_a_step_that_does_not_grow_may_be_quoted_as_flat_only():
+    runs = of_line()["runs"]
+    level = pd.Series([17.0, 17.1, 16.9] * 7, index=runs.index)
+    found = fits(with_runs(of_line(), itl_pure_p50_ms=level)).loc["step"]
+    assert found.loc["flat", "chosen"] and pd.isna(found.loc["flat", "refused"])
+    assert "includes 0" in found.loc["line", "refused"]
+    share = shares(with_runs(of_line(), itl_pure_p50_ms=level)).loc[64]
+    assert share["toll_share"] == 1 and 0.9 < share["toll_share_low"] < 1
+
+
+def test_tokens_per_step_that_change_with_concurrency_refuse():
+    runs = of_line()["runs"]
+    varying = with_runs(of_line(), tokens_per_step=[1.5 if c > 8 else 1.6 for c in runs["concurrency"]])
+    assert fits(varying)["refused"].str.contains("from 1.50 to 1.60: measure without").all()
+
+
+def test_the_median_of_all_itls_stands_in_and_says_so():
+    few = with_runs(of_line(), itl_pure_p50_ms=pd.NA)
+    assert set(points(few)["step_from"]) == {"all"}
+    assert "median of all ITLs" in fits(few).loc[("step", "line"), "note"]
+
+
+def test_few_concurrencies_or_repeats_are_shown_with_a_note():
+    runs = of_line()["runs"]
+    few = runs[(runs["repeat"] < 3) & runs["concurrency"].isin([2, 8, 32, 64])].reset_index(drop=True)
+    step = fits(of_line() | {"runs": few}).loc[("step", "line")]
+    assert pd.isna(step["refused"]) and pd.notna(step["t_fixed_ms"])
+    assert "4 concurrencies of the 6" in step["note"] and "As few as 2 runs" in step["note"]
+    assert "one session" in step["note"]
+
+
+def test_speculation_makes_a_step_of_several_tokens():
+    """E of the oracle: a 1.70, the step 20 ms; the time between two chunks is one step, TPOT a 1.7th of it."""
+    speculative = simulated.booking(speculative_config={"num_speculative_tokens": 1})
+    tables = simulated.measured(speculative, (8,), repeats=1, run_sigma=0.0, t_fixed_ms=20.0, c_ms=0.0, p_ms=0.0,
+                                spec_depth=1, spec_p=0.7, step_sigma=0.0, lout=200)  # fmt: skip
+    row = points(tables, speculative).iloc[0]
+    assert row["step_ms"] == pytest.approx(20.0, rel=0.02) and row["tpot_step_ms"] == pytest.approx(20.0, rel=0.02)
+    assert row["tokens_per_step"] == pytest.approx(1.7, abs=0.05)
+    assert row["tokens_per_step_node"] == pytest.approx(2 * 8, rel=0.05)
+
+
+def test_no_runs_make_empty_tables():
+    none = of_line() | {"runs": of_line()["runs"].iloc[:0]}
+    found = points(none)
+    costs = fixed_cost.table(found, told())
+    assert len(found) == len(costs) == len(toll.table(found, costs, schema.empty("floor"), told())) == 0

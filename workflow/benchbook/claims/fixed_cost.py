@@ -1,0 +1,192 @@
+"""The fixed cost of an arm's decode step, with what must be refused (method.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.claims.steps import ALL
+from benchbook.statistics import step_models
+from benchbook.statistics.step_models import FLAT, HINGE, LINE, Choice, Fit
+
+RESPONSES = {"step": "step_ms", "tpot": "tpot_step_ms"}
+MODELS = (FLAT, LINE, HINGE)
+LEVELS_ASKED, REPEATS_ASKED = 6, 3
+LEVELS_MIN, DF_MIN = 3, 2
+REACH = 2.0  # a fit is carried on to twice the largest n it was made from, no further
+TOKENS_VARY = 0.02
+
+
+@dataclass(frozen=True)
+class Points:
+    """The runs that one fit is made from, `others` of another regime or without a steady window left out."""
+
+    used: pd.DataFrame
+    others: pd.DataFrame
+    column: str
+    choice: Choice | None = field(default=None, compare=False)
+
+    @property
+    def levels(self) -> int:
+        return int(self.used["concurrency"].nunique())
+
+    @property
+    def n_max(self) -> float:
+        return float(self.used["sequences_per_rank"].max())
+
+    def without(self, concurrency: int) -> Points:
+        """The same fitted once more with one concurrency left out."""
+        return _fitted(self.used[self.used["concurrency"] != concurrency], self.others, self.column)
+
+
+def points(steps: pd.DataFrame, arm: str, response: str) -> Points:
+    """An arm's points and the models fitted to them. `response`: step | tpot.
+
+    Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
+    """
+    column = RESPONSES[response]
+    mine = steps[(steps["arm"] == arm) & steps[column].notna()]
+    measured = mine["sequences_per_rank"].notna() & (mine["sequences_per_rank"] > 0)
+    fits = measured & mine["regime"].isna()
+    return _fitted(mine[fits], mine[measured & ~fits], column)
+
+
+def _fitted(used: pd.DataFrame, others: pd.DataFrame, column: str) -> Points:
+    n, t, level = (used[name].to_numpy(float) for name in ("sequences_per_rank", column, "concurrency"))
+    return Points(used, others, column, step_models.choose(n, t, level.tolist()))
+
+
+def table(steps: pd.DataFrame, booking: Mapping[str, Any]) -> pd.DataFrame:
+    """Table `fixed_cost`: flat, line and hinge for each arm and response that has a point; at most one is chosen.
+
+    The points are runs. Their intervals hold for the boots they were measured in: a boot moves the whole curve.
+    """
+    rows = []
+    for arm in booking["arms"]:
+        for response in RESPONSES:
+            found = points(steps, arm["name"], response)
+            if len(found.used) + len(found.others):
+                rows += [_row(found, arm["name"], response, model) for model in MODELS]
+    return schema.check(pd.DataFrame(rows), "fixed_cost") if rows else schema.empty("fixed_cost")
+
+
+def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
+    fit = found.choice.fits.get(model) if found.choice else None
+    row: dict[str, Any] = dict.fromkeys(schema.TABLES["fixed_cost"])
+    row |= {
+        "arm": arm, "response": response, "model": model,
+        "chosen": found.choice is not None and found.choice.chosen == model,
+        "points": len(found.used), "levels": found.levels,
+        "df": len(found.used) - 1 - MODELS.index(model),
+        "run_ids": " ".join(found.used["run_id"]),
+    }  # fmt: skip
+    lack = step_models.lack_of_fit(fit, found.used["concurrency"].tolist()) if fit else None
+    row |= {"p_lack_of_fit": lack, "refused": _refused(found, fit, lack), "note": _note(found, fit)}
+    if fit is None:
+        return row
+    ranks, a = int(found.used["ranks"].iloc[0]), float(found.used["tokens_per_step"].mean())
+    row |= {
+        "t_fixed_ms": fit.t_fixed,
+        **_bounds("t_fixed", "_ms", fit.t_fixed_interval),
+        "slope_ms": None if model == FLAT else fit.slope,
+        **_bounds("slope", "_ms", fit.slope_interval),
+        "hinge": fit.hinge if model == HINGE else None,
+        "half_point": fit.half_point,
+        **_bounds("half_point", "", fit.half_point_interval),
+        "asymptote_tok_s": fit.asymptote(ranks, a),
+        **_bounds("asymptote", "_tok_s", fit.asymptote_interval(ranks, a)),
+        "residual_pct": 100 * fit.sigma,
+        "p_better_than_line": found.choice.p_hinge if found.choice and model == HINGE else None,
+    }
+    return row
+
+
+def _bounds(name: str, unit: str, bounds: tuple[float, float] | None) -> dict[str, float | None]:
+    low, high = bounds or (None, None)
+    return {f"{name}_low{unit}": low, f"{name}_high{unit}": high}
+
+
+def _refused(found: Points, fit: Fit | None, lack: float | None) -> str | None:
+    """Every reason against quoting the fit, and what to do about each."""
+    why = []
+    if among := _among(found):
+        why.append(f"{among}: take those concurrencies out of the booking or the cause away, and measure again")
+    if found.levels < LEVELS_MIN:
+        why.append(f"{_count(found.levels, 'concurrency', 'concurrencies')} cannot show how the step grows: measure "
+                   f"{LEVELS_ASKED}, the largest at least eight times the smallest")  # fmt: skip
+    if fit is None:
+        why.append("this model cannot be fitted to these points: measure more concurrencies, or repeats of them")
+        return _sentence(why)
+    if fit.df < DF_MIN:
+        why.append(f"{fit.df} degree of freedom is left, and an interval takes {DF_MIN}: measure repeats of each "
+                   "concurrency")  # fmt: skip
+    if lack is not None and lack < step_models.ALPHA:
+        why.append(f"the points leave the {fit.model} by more than repeats differ (p {lack:.2g}): measure "
+                   "concurrencies between those to see the shape")  # fmt: skip
+    if (bounds := fit.slope_interval) is not None:
+        if bounds[0] <= 0 <= bounds[1]:
+            why.append("the slope's interval includes 0, so no growth is shown: quote flat, or measure larger "
+                       "concurrencies")  # fmt: skip
+        elif bounds[1] < 0:
+            why.append("the step falls as sequences are added, which no fixed cost explains: look at the runs' tags "
+                       "and measure again")  # fmt: skip
+    if fit.t_fixed <= 0:
+        why.append("the fixed cost comes out below 0: measure smaller concurrencies")
+    accepted = found.used.groupby("concurrency")["tokens_per_step"].mean()
+    if accepted.max() - accepted.min() > TOKENS_VARY:
+        why.append(f"tokens per step change with concurrency, from {accepted.min():.2f} to {accepted.max():.2f}: "
+                   "measure without speculation")  # fmt: skip
+    return _sentence(why)
+
+
+def _among(found: Points) -> str | None:
+    """Runs of another regime at no larger a concurrency than some that are fitted: then these are not of one either."""
+    largest = found.used["concurrency"].max() if len(found.used) else None
+    inside = found.others if largest is None else found.others[found.others["concurrency"] <= largest]
+    return _told(inside) if len(inside) else None
+
+
+def _told(others: pd.DataFrame) -> str:
+    """Which concurrencies are of another regime, and why the first of each is."""
+    first = others.drop_duplicates("concurrency").sort_values("concurrency")
+    return "; ".join(
+        f"at concurrency {c} {why}" for c, why in zip(first["concurrency"], first["regime"], strict=True)
+    )
+
+
+def _note(found: Points, fit: Fit | None) -> str | None:
+    used, notes = found.used, []
+    if 0 < found.levels < LEVELS_ASKED:
+        notes.append(f"{_count(found.levels, 'concurrency', 'concurrencies')} of the {LEVELS_ASKED} that a fit should "
+                     "have")  # fmt: skip
+    if len(used):
+        repeats = int(used.groupby("concurrency").size().min())
+        if repeats < REPEATS_ASKED:
+            unseen = ", so lack of fit cannot be seen" if used["concurrency"].is_unique else ""
+            notes.append(f"as few as {_count(repeats, 'run', 'runs')} a concurrency where {REPEATS_ASKED} are asked "
+                         f"for{unseen}")  # fmt: skip
+        if used["session_id"].nunique() == 1:
+            notes.append("all runs are of one session, so no spread between boots is in the intervals")
+        if found.column == RESPONSES["step"] and (used["step_from"] == ALL).any():
+            notes.append("the step is the median of all ITLs where too few are known to be free of prefill")
+    if len(found.others) and not _among(found):
+        notes.append(f"left out: {_told(found.others)}")
+    if fit is not None and fit.half_point is not None and fit.half_point > REACH * found.n_max:
+        notes.append(f"the half-point lies beyond twice the largest measured {found.n_max:.0f} sequences a rank: it "
+                     "and the asymptote are extrapolated")  # fmt: skip
+    if fit is not None and fit.t_fixed_interval[0] <= 0 < fit.t_fixed:
+        notes.append("the fixed cost's interval includes 0")
+    return _sentence(notes)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _sentence(parts: list[str]) -> str | None:
+    text = ". ".join(part[0].upper() + part[1:] for part in parts)
+    return f"{text}." if text else None

@@ -1,0 +1,86 @@
+"""Which share of the decode step is fixed cost at each concurrency, and whether the fit predicts what it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.claims.fixed_cost import DF_MIN, LEVELS_MIN, REACH, Points, points
+from benchbook.statistics.step_models import FLAT, LINE, Fit
+
+SLACK = 1.05  # on that reach: concurrencies that double have measured n that double to a few per cent
+HELD, FAILED, EXTRAPOLATED, NOT_TRIED = "held", "failed", "extrapolated", "not tried"
+
+
+def table(
+    steps: pd.DataFrame, fixed_cost: pd.DataFrame, floor: pd.DataFrame, booking: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Table `toll`: a row for each arm and concurrency with a measured step and sequences per rank.
+
+    The share is t_fixed over the fitted step, by the model that table `fixed_cost` chose for the response step. A
+    concurrency of another regime gets none.
+    """
+    rows = []
+    floors = {(row["arm"], row["concurrency"]): row["floor_ms"] for row in floor.to_dict("records")}
+    for arm in booking["arms"]:
+        found = points(steps, arm["name"], "step")
+        told = fixed_cost[(fixed_cost["arm"] == arm["name"]) & (fixed_cost["response"] == "step")
+                          & fixed_cost["chosen"]]  # fmt: skip
+        refused = told["refused"].iloc[0] if len(told) else "No model was fitted. Measure more concurrencies."
+        mine = pd.concat([found.used, found.others])
+        for concurrency in sorted(int(c) for c in mine["concurrency"].unique()):
+            runs = mine[mine["concurrency"] == concurrency]
+            row = _row(found, runs, concurrency, None if pd.isna(refused) else str(refused))
+            row["floor_ms"] = floors.get((arm["name"], concurrency))
+            row["over_floor"] = row["step_ms"] / row["floor_ms"] if pd.notna(row["floor_ms"]) else None
+            rows.append(row)
+    return schema.check(pd.DataFrame(rows), "toll") if rows else schema.empty("toll")
+
+
+def _row(found: Points, runs: pd.DataFrame, concurrency: int, refused: str | None) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(schema.TABLES["toll"])
+    step_ms, tpot_ms = float(runs["step_ms"].mean()), runs["tpot_step_ms"].mean()
+    n = float(runs["sequences_per_rank"].mean())
+    row |= {
+        "arm": runs["arm"].iloc[0], "concurrency": concurrency, "sequences_per_rank": n, "step_ms": step_ms,
+        "tpot_step_ms": tpot_ms if pd.notna(tpot_ms) else None,
+        "prefill_interference_ms": tpot_ms - step_ms if pd.notna(tpot_ms) else None,
+        "prediction": NOT_TRIED, "refused": refused, "run_ids": " ".join(runs["run_id"]),
+    }  # fmt: skip
+    elsewhere = runs["regime"].dropna()
+    if len(elsewhere):
+        row["refused"] = f"This concurrency is of another regime than the fit: {elsewhere.iloc[0]}."
+        return row
+    if found.choice is not None:
+        row["fitted_ms"] = found.choice.fit.at(n)
+        row["toll_share"] = found.choice.fit.fixed_share(n)
+        row["toll_share_low"], row["toll_share_high"] = _share_interval(found, n)
+    return row | _prediction(found.without(concurrency), n, step_ms, len(runs))
+
+
+def _share_interval(found: Points, n: float) -> tuple[float | None, float | None]:
+    """That of the chosen model. Flat says 1 and nothing of how far from it; the line says how much growth the data
+    leave room for."""
+    assert found.choice is not None
+    fit: Fit | None = found.choice.fit
+    if found.choice.chosen == FLAT:
+        fit = found.choice.fits.get(LINE)
+        if fit is None:
+            return None, None
+        low, _ = fit.fixed_share_interval(n)
+        return low, 1.0
+    return found.choice.fit.fixed_share_interval(n)
+
+
+def _prediction(rest: Points, n: float, step_ms: float, runs: int) -> dict[str, Any]:
+    """The step at `n` by the other concurrencies alone, the model chosen anew from them."""
+    if rest.choice is None or rest.levels < LEVELS_MIN or rest.choice.fit.df < DF_MIN:
+        return {}
+    if n > REACH * SLACK * rest.n_max:
+        return {"prediction": EXTRAPOLATED}
+    predicted_ms, low, high = rest.choice.fit.predict(n, runs)
+    return {"predicted_ms": predicted_ms, "predicted_low_ms": low, "predicted_high_ms": high,
+            "prediction": HELD if low <= step_ms <= high else FAILED}  # fmt: skip
