@@ -150,6 +150,14 @@ def test_a_curve_is_refused_for_lack_of_fit():
     assert "leave the line by more than repeats differ" in found.loc["line", "refused"]
 
 
+def test_a_curve_is_refused_without_repeats_too():
+    """The steps of the recorded mixture of experts: concave, as more sequences read more experts until all are read."""
+    runs = of_line()["runs"]
+    once = runs[(runs["repeat"] == 1) & runs["concurrency"].isin([2, 8, 16, 32, 64])].reset_index(drop=True)
+    found = fits(with_runs(of_line() | {"runs": once}, itl_pure_p50_ms=[4.0, 9.04, 15.62, 17.89, 18.98])).loc["step"]
+    assert "% off the line" in found.loc["line", "refused"] and pd.isna(found.loc["line", "p_lack_of_fit"])
+
+
 def test_a_step_that_does_not_grow_may_be_quoted_as_flat_only():
     runs = of_line()["runs"]
     level = pd.Series([17.0, 17.1, 16.9] * 7, index=runs.index)

@@ -19,6 +19,7 @@ LEVELS_ASKED, REPEATS_ASKED = 6, 3
 LEVELS_MIN, DF_MIN = 3, 2
 REACH = 2.0  # a fit is carried on to twice the largest n it was made from, no further
 TOKENS_VARY = 0.02
+RESIDUAL_MAX = 0.03  # where repeats cannot show what they differ by: three times the method's prior for them
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,9 @@ def _refused(found: Points, fit: Fit | None, lack: float | None) -> str | None:
     if lack is not None and lack < step_models.ALPHA:
         why.append(f"the points leave the {fit.model} by more than repeats differ (p {lack:.2g}): measure "
                    "concurrencies between those to see the shape")  # fmt: skip
+    if lack is None and fit.sigma > RESIDUAL_MAX:
+        why.append(f"the points lie {100 * fit.sigma:.0f} % off the {fit.model}, more than repeats are known to "
+                   "differ: measure repeats and more concurrencies to see the shape")  # fmt: skip
     if (bounds := fit.slope_interval) is not None:
         if bounds[0] <= 0 <= bounds[1]:
             why.append("the slope's interval includes 0, so no growth is shown: quote flat, or measure larger "

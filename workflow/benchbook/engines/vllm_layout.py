@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Layout:
-    """`ranks`: data-parallel ranks that share the requests, each of `tensor` x `pipeline` GPUs. `expert`: routed
-    experts are spread over all ranks, else each rank has its own. `speculative`: drafts per step and sequence, None
-    where the arguments ask for speculation and do not say how deep. `eager`: no graph is wanted. `sequences_max`: of
-    one rank, None for the engine's default."""
+    """`ranks`: data-parallel ranks that share the requests, each of `tensor` x `pipeline` GPUs. Routed experts are
+    spread over the GPUs of all ranks: with `expert` whole ones, else a slice of each. `speculative`: drafts per step
+    and sequence, None where the arguments ask for speculation and do not say how deep. `eager`: no graph is wanted.
+    `sequences_max`: of one rank, None for the engine's default."""
 
     ranks: int = 1
     tensor: int = 1
