@@ -5,6 +5,7 @@ repeatability    spread, and its registry `noise`  anomalies      what is odd, w
 comparisons      arms against each other           occupancy      busy and idle time of a decode step
 fixed_cost       the decode step's fixed cost      elimination    which causes can be ruled out
 toll             its share at each concurrency     cost           dollars and joules
+model_bytes      bytes that a step reads           memory         what fits into a GPU
 verdicts         the level of every claim          hypotheses     what was expected, judged
 next_experiments what to run next
 

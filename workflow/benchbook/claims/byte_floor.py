@@ -38,6 +38,11 @@ def busiest_coverage(experts_per_token: int, experts: int, tokens: float, ranks:
     return float((held - below.sum()) / held)
 
 
+def per_gpu(total: float, gpus: int) -> float:
+    """What each of `gpus` GPUs holds of weights that are split over them evenly, in the unit of `total`."""
+    return total / gpus
+
+
 def step_bytes(dense: float, routed: float, covered: float, kv: float = 0.0) -> float:
     """Bytes that a step reads, in the unit of its parts: dense + covered x routed + KV."""
     return dense + covered * routed + kv
@@ -118,7 +123,7 @@ def _row(
     busiest = None
     if covered is not None and laid.expert and spread > 1 and sizes.experts % spread == 0:
         busiest = busiest_coverage(sizes.experts_per_token, sizes.experts, tokens, spread)
-    dense, routed = sizes.dense / laid.tensor / GB, sizes.routed / spread / GB
+    dense, routed = per_gpu(sizes.dense, laid.tensor) / GB, per_gpu(sizes.routed, spread) / GB
     kv = sequences * _context(runs, sizes) * sizes.kv_per_token / min(laid.tensor, sizes.kv_heads or laid.tensor) / GB
     read = step_bytes(dense, routed, covered or 0.0, kv)
     least_ms = floor_ms(read, bandwidth_tb_s)

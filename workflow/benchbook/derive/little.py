@@ -22,6 +22,27 @@ class Little:
     outcome: str
 
 
+def in_flight_mean(e2el_total_s: float, duration_s: float) -> float:
+    """Requests in flight, mean over the run: the sum of all E2EL over its duration."""
+    return e2el_total_s / duration_s
+
+
+def throughput_tok_s(in_flight: float, output_tokens: float, e2el_s: float) -> float:
+    """L x in flight / E, in tok/s. An identity where in-flight was measured; of the concurrency it says what the run
+    would have delivered with no place ever empty."""
+    return output_tokens * in_flight / e2el_s
+
+
+def e2el_s(in_flight: float, output_tokens: float, throughput: float) -> float:
+    """The same solved for E2EL in s, from tok/s."""
+    return output_tokens * in_flight / throughput
+
+
+def efficiency(ttft_share: float) -> float:
+    """X TPOT / C: what is left of E2EL once TTFT, its share `ttft_share`, is taken off."""
+    return 1 - ttft_share
+
+
 def check(requests: pd.DataFrame, duration_s: float, concurrency: int, passes: float, warns: float) -> Little | None:
     """Little's check of one run; None when no request is ok.
 
@@ -36,7 +57,7 @@ def check(requests: pd.DataFrame, duration_s: float, concurrency: int, passes: f
 
 def of_total(e2el_total_s: float, duration_s: float, concurrency: int, passes: float, warns: float) -> Little:
     """The same from the sum of all E2EL: a result without single requests still states their mean and number."""
-    in_flight = e2el_total_s / duration_s
+    in_flight = in_flight_mean(e2el_total_s, duration_s)
     fill = in_flight / concurrency
     delta = fill - 1
     if delta > CLOCK_ERROR:

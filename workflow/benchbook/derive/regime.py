@@ -46,7 +46,7 @@ def tokens_per_step_and_rank(run: Row, layout: Layout) -> int | None:
     out keeps such steps from coming up, and their mean counts. None where the depth of speculation is not known."""
     if layout.tokens_per_sequence is None:
         return None
-    share: int = math.ceil(run["concurrency"] / layout.ranks)
+    share: int = math.ceil(layout.sequences(run["concurrency"]))
     share = min(share, layout.sequences_max) if layout.sequences_max is not None else share
     decoding = run.get("decode_sequences")
     if pd.notna(decoding) and decoding / layout.ranks < _FULL * share:

@@ -27,10 +27,19 @@ class Layout:
     def gpus(self) -> int:
         return self.ranks * self.tensor * self.pipeline
 
+    def sequences(self, concurrency: float) -> float:
+        """Requests on one rank when all of `concurrency` are spread evenly: as planned, not as measured."""
+        return concurrency / self.ranks
+
     @property
     def tokens_per_sequence(self) -> int | None:
         """Tokens of one sequence in a decode step: itself and its drafts."""
         return None if self.speculative is None else 1 + self.speculative
+
+
+def sequences_in_graph(graph_tokens: int, drafts: int) -> int:
+    """Sequences that a graph of so many tokens covers, each with its drafts: capture sizes count tokens."""
+    return graph_tokens // (1 + drafts)
 
 
 _SHORT = {"dp": "data-parallel-size", "tp": "tensor-parallel-size", "pp": "pipeline-parallel-size",

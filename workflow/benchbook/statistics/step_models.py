@@ -23,6 +23,33 @@ Floats = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 
+def step(t_fixed: float, slope: float, n: float, hinge: float = 0.0) -> float:
+    """Step with `n` sequences on a rank, in the unit of t_fixed."""
+    return t_fixed + slope * max(0.0, n - hinge)
+
+
+def fixed_share(t_fixed: float, whole_step: float) -> float:
+    """Share of a step that is fixed cost."""
+    return t_fixed / whole_step
+
+
+def asymptote(ranks: int, slope_ms: float, tokens_per_step: float = 1.0) -> float:
+    """Tokens per second of all ranks that more sequences approach, each a further `slope_ms` of the step."""
+    return ranks * tokens_per_step * 1000 / slope_ms
+
+
+def crossing(level: float, intercept: float, slope: float) -> float:
+    """Where a flat region at `level` meets the line of the bend behind it: the hinge's place."""
+    return (level - intercept) / slope
+
+
+def through(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float]:
+    """t_fixed and slope of the line through two points. It has no degree of freedom left, so no interval: a figure to
+    quote is what `line` fits."""
+    slope = (t2 - t1) / (n2 - n1)
+    return t1 - slope * n1, slope
+
+
 @dataclass(frozen=True)
 class Fit:
     """One fitted model. `t_fixed` in the unit of t, `slope` in that unit per sequence, `hinge` in sequences.
@@ -46,7 +73,7 @@ class Fit:
 
     def at(self, n: float) -> float:
         """Step with `n` sequences on a rank."""
-        return self.t_fixed + self.slope * max(0.0, n - self.hinge)
+        return step(self.t_fixed, self.slope, n, self.hinge)
 
     @property
     def t_fixed_interval(self) -> Bounds:
@@ -87,18 +114,18 @@ class Fit:
 
     def asymptote(self, ranks: int, tokens_per_step: float = 1.0) -> float | None:
         """Tokens per second of all ranks that more sequences approach, for t in ms; None without growth."""
-        return ranks * tokens_per_step * 1000 / self.slope if self.slope > 0 else None
+        return asymptote(ranks, self.slope, tokens_per_step) if self.slope > 0 else None
 
     def asymptote_interval(self, ranks: int, tokens_per_step: float = 1.0) -> Bounds | None:
         """By inversion of the slope's interval; None where that includes 0."""
         bounds = self.slope_interval
         if bounds is None or bounds[0] <= 0:
             return None
-        return ranks * tokens_per_step * 1000 / bounds[1], ranks * tokens_per_step * 1000 / bounds[0]
+        return asymptote(ranks, bounds[1], tokens_per_step), asymptote(ranks, bounds[0], tokens_per_step)
 
     def fixed_share(self, n: float) -> float:
         """Share of the step that is fixed cost."""
-        return self.t_fixed / self.at(n)
+        return fixed_share(self.t_fixed, self.at(n))
 
     def fixed_share_interval(self, n: float) -> Bounds:
         """By the delta method on ln(share), upper end at most 1."""
