@@ -51,21 +51,14 @@ def measured(told, levels, repeats=3, run_sigma=0.01, seed=0, graph_tokens_max=N
             rows.append(row)
             queues.append({name: row[name] for name in ("run_id", "session_id", "slot", "arm", "concurrency", "repeat")}
                           | {"scrapes": 9, "waiting_p50": 0.0, "preemptions": run.truth["preemptions"]})
-    extra = {name for name in rows[0] if name not in schema.TABLES["runs"]}
     tables = {name: schema.empty(name) for name in ("telemetry", "client", "reconciliation")}
     tables |= {
-        "runs": runs.table([{name: row[name] for name in row if name not in extra} for row in rows]),
+        "runs": runs.table(rows),
         "scheduler": frame("scheduler", queues),
         "sessions": pd.DataFrame({"session_id": ["s"], "graph_tokens_max": pd.array([graph_tokens_max], "Int64")}),
     }  # fmt: skip
-    tables["runs"] = tables["runs"].assign(**{name: [row[name] for row in rows] for name in extra})
-    tables["runs"]["tags"] = _tagged(tables, told, extra)
-    return tables
-
-
-def _tagged(tables, told, extra):
-    plain = tables | {"runs": tables["runs"].drop(columns=list(extra))}
-    return tags.with_observers(plain, THRESHOLDS, {"s": layout(told["arms"][0]["server_args"])})["tags"]
+    laid = {"s": layout(told["arms"][0]["server_args"])}
+    return tables | {"runs": tags.with_observers(tables, THRESHOLDS, laid)}
 
 
 def _run(run, repeat):
@@ -80,7 +73,7 @@ def _run(run, repeat):
     row = runs.row("s", spec, record, result["duration"], listed, counted=_counted(run), late_work=0,
                    tokens_from=requests.tokens_from(result), warmup_verdict="CONVERGED", expected_failure=False,
                    busy_until_s=None, thresholds=THRESHOLDS)  # fmt: skip
-    return {**_of_decoding(listed, row), **row, "client": "native"}
+    return {**row, "client": "native"}
 
 
 def _counted(run, drafts=1000):
@@ -90,26 +83,3 @@ def _counted(run, drafts=1000):
         after |= {"vllm:spec_decode_num_drafts_total": float(drafts),
                   "vllm:spec_decode_num_accepted_tokens_total": drafts * (run.truth["accept_len"] - 1)}  # fmt: skip
     return Counted(dict.fromkeys(after, 0.0), after)
-
-
-def _of_decoding(listed, row):
-    """What table runs says of its decode steps, worked out here once more from the requests."""
-    sent, first, last = (listed[name].to_numpy(float) for name in ("t_send_s", "t_first_s", "t_last_s"))
-    start, end = row["window_start_s"], row["window_end_s"]
-    overlap = np.clip(np.minimum(last, end) - np.maximum(first, start), 0, None).sum()
-    sends, firsts = np.sort(sent), np.sort(first)
-    pure, count = [], 0
-    for at, gaps in zip(first, listed["itl_ms"], strict=True):
-        edges = at + np.concatenate([[0], np.cumsum(gaps)]) / 1000
-        before, after = edges[:-1] + 1e-9, edges[1:] - 1e-9
-        in_prefill = np.searchsorted(sends, after) - np.searchsorted(firsts, before)
-        pure += list(np.asarray(gaps)[in_prefill == 0])
-        count += len(gaps)
-    tpot = listed["tpot_ms"].dropna().to_numpy(float)
-    return {
-        "decode_sequences": overlap / (end - start) if end > start else None,
-        "itl_pure_p50_ms": float(np.median(pure)) if len(pure) >= 50 and row["itl_p50_ms"] is not None else None,
-        "itl_pure_share": len(pure) / count,
-        "tpot_p90_ms": float(np.percentile(tpot, 90)) if len(tpot) >= 64 else None,
-        "tpot_p99_ms": float(np.percentile(tpot, 99)) if len(tpot) >= 662 else None,
-    }

@@ -14,7 +14,8 @@ KEY = {"run_id": "s/a_c64_r1", "session_id": "s", "slot": "s1", "arm": "a", "con
 
 
 def run(**values):
-    return {"concurrency": 64, "tpot_mean_ms": 20.0, "decode_sequences": None, **values}
+    return {"concurrency": 64, "tpot_mean_ms": 20.0, "tpot_p90_ms": None, "tpot_p99_ms": None,
+            "decode_sequences": None, **values}
 
 
 @pytest.mark.parametrize(("queue", "graph", "told", "words"), [

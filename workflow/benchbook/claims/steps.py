@@ -35,10 +35,10 @@ def table(
 
 
 def _row(run: Mapping[Any, Any], queue: Mapping[Any, Any], graph: Any, layout: Layout) -> dict[str, Any]:
-    decoding, tokens = _known(run.get("decode_sequences")), layout.tokens_per_sequence
+    decoding, tokens = _known(run["decode_sequences"]), layout.tokens_per_sequence
     a, step_ms, taken = tokens_per_step(run, layout), None, None
     for name, source in (("itl_pure_p50_ms", PURE), ("itl_p50_ms", ALL)):
-        itl_ms, g = _known(run.get(name)), _known(run["tokens_per_chunk"])
+        itl_ms, g = _known(run[name]), _known(run["tokens_per_chunk"])
         if step_ms is None and itl_ms is not None and g is not None and a is not None:
             step_ms, taken = itl_ms * a / g, source
     tpot_ms, uneven = _known(run["tpot_mean_ms"]), regime.uneven(run)
@@ -53,7 +53,7 @@ def _row(run: Mapping[Any, Any], queue: Mapping[Any, Any], graph: Any, layout: L
         "tokens_per_step": a,
         "step_ms": step_ms,
         "step_from": taken,
-        "step_pure_share": _known(run.get("itl_pure_share")),
+        "step_pure_share": _known(run["itl_pure_share"]),
         "tpot_step_ms": tpot_ms * a if tpot_ms is not None and a is not None else None,
         "tokens_per_step_node": decoding * tokens if decoding is not None and tokens is not None else None,
         "regime": "; ".join(found) or None,

@@ -48,7 +48,7 @@ def tokens_per_step_and_rank(run: Row, layout: Layout) -> int | None:
         return None
     share: int = math.ceil(layout.sequences(run["concurrency"]))
     share = min(share, layout.sequences_max) if layout.sequences_max is not None else share
-    decoding = run.get("decode_sequences")
+    decoding = run["decode_sequences"]
     if pd.notna(decoding) and decoding / layout.ranks < _FULL * share:
         share = math.ceil(decoding / layout.ranks)
     return share * layout.tokens_per_sequence
@@ -59,7 +59,7 @@ def uneven(run: Row) -> str | None:
     there are fewer than the 662 requests that a p99 needs. It keeps a run out of a fit and earns no tag."""
     mean = run["tpot_mean_ms"]
     for percent in (99, 90):
-        high = run.get(f"tpot_p{percent}_ms")
+        high = run[f"tpot_p{percent}_ms"]
         if pd.notna(high) and pd.notna(mean):
             if high > TPOT_SPREAD_MAX * mean:
                 return f"p{percent} of TPOT is {high / mean:.2f} times its mean, above {TPOT_SPREAD_MAX}"
