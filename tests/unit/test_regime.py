@@ -102,6 +102,7 @@ def test_the_largest_captured_graph(log, tokens):
     ({"speculative-config.num_speculative_tokens": 2}, Layout(speculative=2)),
     ({"speculative-config": {"method": "ngram"}}, Layout(speculative=None)),
     ({"speculative-config": "mtp.json"}, Layout(speculative=None)),
+    ({"data-parallel-size": "many", "max-num-seqs": "lots"}, Layout()),
     ({"enforce-eager": False, "enable-expert-parallel": None}, Layout()),
 ])
 def test_arguments_of_a_server(args, expected):

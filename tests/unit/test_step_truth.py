@@ -157,6 +157,8 @@ def test_a_curve_is_refused_without_repeats_too():
     once = runs[(runs["repeat"] == 1) & runs["concurrency"].isin([2, 8, 16, 32, 64])].reset_index(drop=True)
     found = fits(with_runs(of_line() | {"runs": once}, itl_pure_p50_ms=[4.0, 9.04, 15.62, 17.89, 18.98])).loc["step"]
     assert "% off the line" in found.loc["line", "refused"] and pd.isna(found.loc["line", "p_lack_of_fit"])
+    share = shares(with_runs(of_line() | {"runs": once}, itl_pure_p50_ms=[4.0, 9.04, 15.62, 17.89, 18.98]))
+    assert share["refused"].notna().all() and share["toll_share"].isna().all() and share["predicted_ms"].isna().all()
 
 
 def test_a_step_that_does_not_grow_may_be_quoted_as_flat_only():

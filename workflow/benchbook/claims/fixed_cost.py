@@ -125,13 +125,14 @@ def _refused(found: Points, fit: Fit | None, lack: float | None) -> str | None:
     if fit.df < DF_MIN:
         why.append(f"{fit.df} degree of freedom is left, and an interval takes {DF_MIN}: measure repeats of each "
                    "concurrency")  # fmt: skip
-    if lack is not None and lack < step_models.ALPHA:
+    misfit = lack < step_models.ALPHA if lack is not None else fit.sigma > RESIDUAL_MAX
+    if misfit and lack is not None:
         why.append(f"the points leave the {fit.model} by more than repeats differ (p {lack:.2g}): measure "
                    "concurrencies between those to see the shape")  # fmt: skip
-    if lack is None and fit.sigma > RESIDUAL_MAX:
+    elif misfit:
         why.append(f"the points lie {100 * fit.sigma:.0f} % off the {fit.model}, more than repeats are known to "
                    "differ: measure repeats and more concurrencies to see the shape")  # fmt: skip
-    if (bounds := fit.slope_interval) is not None:
+    if not misfit and (bounds := fit.slope_interval) is not None:
         if bounds[0] <= 0 <= bounds[1]:
             why.append("the slope's interval includes 0, so no growth is shown: quote flat, or measure larger "
                        "concurrencies")  # fmt: skip

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims.fixed_cost import DF_MIN, LEVELS_MIN, REACH, Points, points
-from benchbook.statistics.step_models import FLAT, LINE, Fit
+from benchbook.statistics.step_models import FLAT, LINE, Choice
 
 SLACK = 1.05  # on that reach: concurrencies that double have measured n that double to a few per cent
 HELD, FAILED, EXTRAPOLATED, NOT_TRIED = "held", "failed", "extrapolated", "not tried"
@@ -21,7 +21,8 @@ def table(
     """Table `toll`: a row for each arm and concurrency with a measured step and sequences per rank.
 
     The share is t_fixed over the fitted step, by the model that table `fixed_cost` chose for the response step. A
-    concurrency of another regime gets none.
+    concurrency of another regime gets none, nor does any where that fit is refused: its wide intervals would hold
+    whatever comes.
     """
     rows = []
     floors = {(row["arm"], row["concurrency"]): row["floor_ms"] for row in floor.to_dict("records")}
@@ -54,25 +55,21 @@ def _row(found: Points, runs: pd.DataFrame, concurrency: int, refused: str | Non
     if len(elsewhere):
         row["refused"] = f"This concurrency is of another regime than the fit: {elsewhere.iloc[0]}."
         return row
-    if found.choice is not None:
-        row["fitted_ms"] = found.choice.fit.at(n)
-        row["toll_share"] = found.choice.fit.fixed_share(n)
-        row["toll_share_low"], row["toll_share_high"] = _share_interval(found, n)
+    if refused is not None or found.choice is None:
+        return row
+    row["fitted_ms"] = found.choice.fit.at(n)
+    row["toll_share"] = found.choice.fit.fixed_share(n)
+    row["toll_share_low"], row["toll_share_high"] = _share_interval(found.choice, n)
     return row | _prediction(found.without(concurrency), n, step_ms, len(runs))
 
 
-def _share_interval(found: Points, n: float) -> tuple[float | None, float | None]:
+def _share_interval(choice: Choice, n: float) -> tuple[float | None, float | None]:
     """That of the chosen model. Flat says 1 and nothing of how far from it; the line says how much growth the data
     leave room for."""
-    assert found.choice is not None
-    fit: Fit | None = found.choice.fit
-    if found.choice.chosen == FLAT:
-        fit = found.choice.fits.get(LINE)
-        if fit is None:
-            return None, None
-        low, _ = fit.fixed_share_interval(n)
-        return low, 1.0
-    return found.choice.fit.fixed_share_interval(n)
+    if choice.chosen != FLAT:
+        return choice.fit.fixed_share_interval(n)
+    line = choice.fits.get(LINE)
+    return (line.fixed_share_interval(n)[0], 1.0) if line else (None, None)
 
 
 def _prediction(rest: Points, n: float, step_ms: float, runs: int) -> dict[str, Any]:

@@ -12,7 +12,8 @@ NO_MODEL = "the model's sizes or the node's memory bandwidth are not given"
 NO_PRICE = "the node has no price"
 NO_NOISE = f"{NO_RUN}, or the sides are of different bookings, whose spread is not known"
 NOT_FITTED = "not of this model, or it could not be fitted"
-NOT_PREDICTED = "too few concurrencies to leave one out, beyond twice what they reach, or of another regime"
+NOT_FITTED_HERE = "no model was fitted, its fit is refused, or it is of another regime"
+NOT_PREDICTED = f"{NOT_FITTED_HERE}; too few others, or they reach less than half as far"
 NOTHING_TO_SAY = "nothing to say"
 NOT_WATCHED = "no telemetry that covers the window"
 
@@ -175,9 +176,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "tpot_step_ms": Column("Float64", "ms", "mean TPOT x a, mean of the runs", NO_RUN),
         "prefill_interference_ms": Column("Float64", "ms", "tpot_step_ms less step_ms: other requests' prefill",
                                           NO_RUN),
-        "fitted_ms": Column("Float64", "ms", "step by the chosen model", "no model was fitted"),
-        "toll_share": Column("Float64", "", "fixed cost over the step", "no model was fitted"),
-        **_interval("toll_share", "", "", "share of the fixed cost"),
+        "fitted_ms": Column("Float64", "ms", "step by the chosen model", NOT_FITTED_HERE),
+        "toll_share": Column("Float64", "", "fixed cost over the step", NOT_FITTED_HERE),
+        **_interval("toll_share", "", "", "share of the fixed cost", NOT_FITTED_HERE),
         "predicted_ms": Column("Float64", "ms", "step here as the other concurrencies alone predict it", NOT_PREDICTED),
         **_interval("predicted", "_ms", "ms", "that prediction", NOT_PREDICTED),
         "prediction": Column("string", "", "held | failed | extrapolated (beyond twice what the others reach, so none "

@@ -47,7 +47,8 @@ _SHORT = {"dp": "data-parallel-size", "tp": "tensor-parallel-size", "pp": "pipel
 
 
 def layout(server_args: Mapping[str, Any]) -> Layout:
-    """Of `vllm serve` arguments without their dashes, underscores allowed; vLLM's defaults where nothing is said."""
+    """Of `vllm serve` arguments without their dashes, underscores allowed; vLLM's defaults where nothing is said, or
+    what is said is no number (the server will have refused to start)."""
     args = {_SHORT.get(name, name).replace("_", "-"): value for name, value in server_args.items()}
     return Layout(
         ranks=_size(args, "data-parallel-size"),
@@ -56,12 +57,19 @@ def layout(server_args: Mapping[str, Any]) -> Layout:
         expert=_flag(args, "enable-expert-parallel"),
         speculative=_speculative(args),
         eager=_flag(args, "enforce-eager"),
-        sequences_max=int(args["max-num-seqs"]) if args.get("max-num-seqs") is not None else None,
+        sequences_max=_whole(args.get("max-num-seqs")),
     )
 
 
 def _size(args: Mapping[str, Any], name: str) -> int:
-    return int(args.get(name) or 1)
+    return _whole(args.get(name)) or 1
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _flag(args: Mapping[str, Any], name: str) -> bool:
@@ -79,6 +87,6 @@ def _speculative(args: Mapping[str, Any]) -> int | None:
     if told is None:
         dotted = "speculative-config.num-speculative-tokens"
         old = args.get("num-speculative-tokens", args.get(dotted))
-        return int(old) if old is not None else 0
+        return _whole(old) if old is not None else 0
     depth = told.get("num_speculative_tokens") if isinstance(told, Mapping) else None
-    return int(depth) if depth is not None else None
+    return _whole(depth)
