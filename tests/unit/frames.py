@@ -47,6 +47,7 @@ def _run(key: dict[str, Any], start: float, gap: float | None, level: float, gpu
         "ttft_p90_ms": ttft * 1.4 if prompts >= 64 else None, "tpot_mean_ms": tpot, "tpot_p50_ms": tpot * 0.99,
         "tpot_p90_ms": tpot * 1.02 if prompts >= 64 else None, "decode_sequences": c * 0.97,
         "itl_mean_ms": tpot, "itl_p50_ms": tpot * 0.985, "itl_pure_p50_ms": tpot * 0.98, "itl_pure_share": 0.9,
+        "itl_pure_sequences": c * 0.99,
         "e2el_mean_ms": e2el, "e2el_p50_ms": e2el * 0.99,
         "tokens_per_chunk": 1.0, "tokens_per_step": 1.0, "step_ms": tpot, "tokens_from": "usage",
         "throughput_peak_tok_s": throughput * 1.04, "stalls": 0,

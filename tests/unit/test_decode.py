@@ -37,6 +37,16 @@ def test_the_line_through_pure_itl_is_the_true_one():
     assert np.polyfit(n, tpot, 1)[0] > 1.5 * 0.08, "the prompts of others are in the slope"
 
 
+def test_against_the_sequences_of_the_same_times_the_line_is_exact():
+    points = []
+    for concurrency in (1, 4, 16, 32, 64):
+        _, row = row_of(*simulated(concurrency=concurrency, num_prompts=10 * concurrency, **MIXED))
+        assert row["itl_pure_sequences"] >= row["decode_sequences"]
+        points.append((row["itl_pure_sequences"], row["itl_pure_p50_ms"]))
+    slope, fixed = np.polyfit(*np.array(points).T, 1)
+    assert (fixed, slope) == (pytest.approx(17.0, rel=0.001), pytest.approx(0.08, rel=0.005))
+
+
 @pytest.mark.parametrize("concurrency", [1, 8, 32])
 def test_sequences_are_those_that_the_server_had(concurrency):
     run, result = simulated(concurrency=concurrency, num_prompts=8 * concurrency, **MIXED)
@@ -107,4 +117,4 @@ def test_the_same_found_one_by_one(listed, start, width):
         assert found is None
     else:
         assert found.share == pytest.approx(pure / inside)
-        assert (found.p50_ms is None) == (pure < decode.ITLS_MIN)
+        assert (found.p50_ms is None) == (found.sequences is None) == (pure < decode.ITLS_MIN)

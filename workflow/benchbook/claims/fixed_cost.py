@@ -13,7 +13,7 @@ from benchbook.claims.steps import ALL
 from benchbook.statistics import step_models
 from benchbook.statistics.step_models import FLAT, HINGE, LINE, Choice, Fit
 
-RESPONSES = {"step": "step_ms", "tpot": "tpot_step_ms"}
+RESPONSES = {"step": ("sequences_per_rank", "step_ms"), "tpot": ("tpot_sequences_per_rank", "tpot_step_ms")}
 MODELS = (FLAT, LINE, HINGE)
 LEVELS_ASKED, REPEATS_ASKED = 6, 3
 LEVELS_MIN, DF_MIN = 3, 2
@@ -28,7 +28,7 @@ class Points:
 
     used: pd.DataFrame
     others: pd.DataFrame
-    column: str
+    response: str
     choice: Choice | None = field(default=None, compare=False)
 
     @property
@@ -37,11 +37,11 @@ class Points:
 
     @property
     def n_max(self) -> float:
-        return float(self.used["sequences_per_rank"].max())
+        return float(self.used[RESPONSES[self.response][0]].max())
 
     def without(self, concurrency: int) -> Points:
         """The same fitted once more with one concurrency left out."""
-        return _fitted(self.used[self.used["concurrency"] != concurrency], self.others, self.column)
+        return _fitted(self.used[self.used["concurrency"] != concurrency], self.others, self.response)
 
 
 def points(steps: pd.DataFrame, arm: str, response: str) -> Points:
@@ -49,16 +49,15 @@ def points(steps: pd.DataFrame, arm: str, response: str) -> Points:
 
     Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
     """
-    column = RESPONSES[response]
-    mine = steps[(steps["arm"] == arm) & steps[column].notna()]
-    measured = mine["sequences_per_rank"].notna() & (mine["sequences_per_rank"] > 0)
-    fits = measured & mine["regime"].isna()
-    return _fitted(mine[fits], mine[measured & ~fits], column)
+    abscissa, ordinate = RESPONSES[response]
+    mine = steps[(steps["arm"] == arm) & steps[ordinate].notna() & steps[abscissa].notna()]
+    here = mine["regime"].isna()
+    return _fitted(mine[here], mine[~here], response)
 
 
-def _fitted(used: pd.DataFrame, others: pd.DataFrame, column: str) -> Points:
-    n, t, level = (used[name].to_numpy(float) for name in ("sequences_per_rank", column, "concurrency"))
-    return Points(used, others, column, step_models.choose(n, t, level.tolist()))
+def _fitted(used: pd.DataFrame, others: pd.DataFrame, response: str) -> Points:
+    n, t, level = (used[name].to_numpy(float) for name in (*RESPONSES[response], "concurrency"))
+    return Points(used, others, response, step_models.choose(n, t, level.tolist()))
 
 
 def table(steps: pd.DataFrame, booking: Mapping[str, Any]) -> pd.DataFrame:
@@ -176,7 +175,7 @@ def _note(found: Points, fit: Fit | None) -> str | None:
                          f"for{unseen}")  # fmt: skip
         if used["session_id"].nunique() == 1:
             notes.append("all runs are of one session, so no spread between boots is in the intervals")
-        if found.column == RESPONSES["step"] and (used["step_from"] == ALL).any():
+        if found.response == "step" and (used["step_from"] == ALL).any():
             notes.append("the step is the median of all ITLs where too few are known to be free of prefill")
     if len(found.others) and not _among(found):
         notes.append(f"left out: {_told(found.others)}")

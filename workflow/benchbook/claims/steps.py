@@ -21,9 +21,10 @@ def table(
 ) -> pd.DataFrame:
     """Table `steps`: a row for each usable run.
 
-    x is the measured number of sequences that decode on a rank, not concurrency / ranks: requests in their prefill are
-    in no decode step. y is the median ITL of steps in which nobody is in prefill, times a/g, which makes a time between
-    chunks one between steps; mean TPOT holds the prefill of others and stands beside it.
+    x is the measured number of sequences that decode on a rank, not concurrency / ranks. y is the median ITL of steps
+    in which nobody is in prefill, times a/g, which makes a time between chunks one between steps; mean TPOT holds the
+    prefill of others and stands beside it. Each has the sequences of its own time: over the whole window requests in
+    their prefill are missing, and the pure steps against that mean would have too steep a slope.
     """
     queues = {row["run_id"]: row for row in scheduler.to_dict("records")}
     graphs = dict(zip(sessions["session_id"], sessions["graph_tokens_max"], strict=True))
@@ -35,12 +36,13 @@ def table(
 
 
 def _row(run: Mapping[Any, Any], queue: Mapping[Any, Any], graph: Any, layout: Layout) -> dict[str, Any]:
-    decoding, tokens = _known(run["decode_sequences"]), layout.tokens_per_sequence
+    whole, tokens = _known(run["decode_sequences"]), layout.tokens_per_sequence
     a, step_ms, taken = tokens_per_step(run, layout), None, None
     for name, source in (("itl_pure_p50_ms", PURE), ("itl_p50_ms", ALL)):
         itl_ms, g = _known(run[name]), _known(run["tokens_per_chunk"])
         if step_ms is None and itl_ms is not None and g is not None and a is not None:
             step_ms, taken = itl_ms * a / g, source
+    decoding = _known(run["itl_pure_sequences"]) if taken == PURE else whole
     tpot_ms, uneven = _known(run["tpot_mean_ms"]), regime.uneven(run)
     found = regime.reasons(run, queue, graph, layout) + ([uneven] if uneven else [])
     return {
@@ -50,6 +52,7 @@ def _row(run: Mapping[Any, Any], queue: Mapping[Any, Any], graph: Any, layout: L
         "concurrency": run["concurrency"],
         "ranks": layout.ranks,
         "sequences_per_rank": decoding / layout.ranks if decoding is not None else None,
+        "tpot_sequences_per_rank": whole / layout.ranks if whole is not None else None,
         "tokens_per_step": a,
         "step_ms": step_ms,
         "step_from": taken,

@@ -125,8 +125,10 @@ TABLES: dict[str, dict[str, Column]] = {
         "session_id": Column("string", "", "UTC time of the session's launch"),
         **_POINT,
         "ranks": Column("Int64", "", "data-parallel ranks that share the requests"),
-        "sequences_per_rank": Column("Float64", "requests", "decoding at once on one rank, mean over the steady "
-                                     "window", "no steady window"),
+        "sequences_per_rank": Column("Float64", "requests", "decoding at once on one rank in the steps of step_ms, "
+                                     "mean; over the steady window where they are all ITLs", "no steady window"),
+        "tpot_sequences_per_rank": Column("Float64", "requests", "the same over the whole steady window, to go with "
+                                          "tpot_step_ms", "no steady window"),
         "tokens_per_step": Column("Float64", "", "a: tokens that a decode step yields a sequence",
                                   "the server speculates and was not scraped"),
         "step_ms": Column("Float64", "ms", "decode step: median ITL of pure-decode steps x a/g",

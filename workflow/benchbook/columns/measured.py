@@ -128,6 +128,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "itl_pure_p50_ms": Column("Float64", "ms", "median time between two chunks in the steady window while no "
                                   "request was between its send and its first token",
                                   f"fewer than 50 such, or {NO_PURE_ITL}"),
+        "itl_pure_sequences": Column("Float64", "requests", "requests that decoded at once in these times, mean",
+                                     f"fewer than 50 such, or {NO_PURE_ITL}"),
         "itl_pure_share": Column("Float64", "", "such times over all between two chunks in the steady window",
                                  NO_PURE_ITL),
         "e2el_mean_ms": Column("Float64", "ms", "mean end-to-end latency", FAILED),

@@ -21,9 +21,15 @@ TOUCH_S = 1e-5  # times that are the same in truth lie so far apart: Unix second
 
 @dataclass(frozen=True)
 class PureItl:
-    """`p50_ms`: median of the pure ITLs, None of fewer than ITLS_MIN. `share`: of all ITLs in the window."""
+    """`p50_ms`: median of the pure ITLs, `sequences`: requests that decoded at once in the midst of one, mean over
+    them; both None of fewer than ITLS_MIN. `share`: of all ITLs in the window.
+
+    `sequences` is the abscissa that belongs to `p50_ms`: the mean over the whole window is lower by the share of time
+    in which some are in their prompt, and a fit against it has a slope that is too steep by as much.
+    """
 
     p50_ms: float | None
+    sequences: float | None
     share: float
 
 
@@ -56,8 +62,12 @@ def pure_itl(requests: pd.DataFrame, steady: Window) -> PureItl | None:
         return None
     start_s, end_s, gaps_ms = start_s[inside], end_s[inside], gaps_ms[inside]
     pure = ~_overlap(start_s, end_s, *_union(requests["t_send_s"].to_numpy(float), first_s))
-    median_ms = float(np.median(gaps_ms[pure])) if pure.sum() >= ITLS_MIN else None
-    return PureItl(median_ms, float(pure.mean()))
+    if pure.sum() < ITLS_MIN:
+        return PureItl(None, None, float(pure.mean()))
+    midst_s = (start_s[pure] + end_s[pure]) / 2
+    last_s = np.sort(requests["t_last_s"].to_numpy(float))
+    decoding = np.searchsorted(np.sort(first_s), midst_s) - np.searchsorted(last_s, midst_s)
+    return PureItl(float(np.median(gaps_ms[pure])), float(decoding.mean()), float(pure.mean()))
 
 
 def _union(start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -87,6 +87,7 @@ def row(
         "decode_sequences": decode.sequences(requests, steady) if steady else None,
         **latencies,
         "itl_pure_p50_ms": pure.p50_ms if pure else None,
+        "itl_pure_sequences": pure.sequences if pure else None,
         "itl_pure_share": pure.share if pure else None,
         "tokens_per_chunk": per_chunk,
         "tokens_per_step": per_step if measured else None,
