@@ -5,7 +5,8 @@
 Raw folders of known shape are written first (scale_parts/stores.py: 32 output tokens a request, native and vLLM's
 client in turn, 8 GPUs sampled at 5 Hz, /metrics at 2 Hz, 25 runs a session), then each rule's own script goes over all
 stores in processes of its own, as many as cores. Seconds are those of the rule, start of its processes included; memory
-is the sum of their largest. Snakemake's own time, and the start of Python it pays for each store, are not in them.
+is the sum of their largest. What a job of Snakemake costs whatever its size (its start, the fingerprint of its code) is
+paid once a process here.
 
 Exits 1 when a target was missed.
 """

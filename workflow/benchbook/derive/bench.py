@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import requests, results, runs, warmup
+from benchbook.derive import ragged, requests, results, runs, warmup
 from benchbook.derive.counters import Counted
 from benchbook.engines.late_work import late_work
 from benchbook.rawdata import RawSession
@@ -31,36 +33,16 @@ def tables(
     request_frames: list[pd.DataFrame] = []
     chunk_frames: list[pd.DataFrame] = []
     run_rows: list[dict[str, Any]] = []
-    seen: set[str] = set()
     for session in usable:
-        spec = session.spec
+        read = _read(session)
+        request_frames.append(requests.table(requests.joined([one.requests for one in read if one.requests])))
+        chunk_frames.append(schema.concat([one.chunks for one in read], "chunks"))
         known = verdicts[verdicts["session_id"] == session.session_id]
-        busy_until_s: float | None = None
-        for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
-            result = session.result(record)
-            told = results.read(result) if result is not None else None
-            listed = requests.columns(session.session_id, spec, record, told) if told is not None else {}
-            if record["repeat"] is not None:
-                seen.add(record["run"])
-                request_frames.append(requests.table(listed))
-                if result is not None and told is not None:
-                    noted = results.chunks(result, told.ok)
-                    chunk_frames.append(requests.chunk_table(session.session_id, spec, record, noted))
-                verdict, replaced = warmup.of_run(known, spec, record)
-                scrapes = session.scrapes(record)
-                run_rows.append(
-                    runs.row(
-                        session.session_id, spec, record, result["duration"] if result else None,
-                        request_frames[-1], counted=Counted(*scrapes) if scrapes else None,
-                        tokens_from=told.counted_by if told is not None else None,
-                        late_work=_late_work(session, record),
-                        warmup_verdict=verdict, replaced=replaced, spare=warmup.is_spare(spec, record),
-                        expected_failure=expected(expectations, spec["arm"], "run", "requests"),
-                        busy_until_s=busy_until_s, thresholds=thresholds,
-                    )
-                )
-            last_s = _last_s(listed)
-            busy_until_s = record["t_end_s"] if last_s is None else last_s
+        places = ragged.ends(np.array([one.count for one in read], int)).tolist()
+        for one, (first, last) in zip(read, pairwise(places), strict=True):
+            listed = request_frames[-1].iloc[first:last]
+            run_rows.append(_run_row(session, one, listed, known, thresholds, expectations))
+    seen = {record["run"] for session in usable for record in session.runs}
     if usable:
         end = usable[-1]
         spec = end.spec
@@ -75,10 +57,57 @@ def tables(
     return schema.concat(request_frames, "requests"), schema.concat(chunk_frames, "chunks"), runs.table(run_rows)
 
 
-def _last_s(listed: requests.Columns) -> float | None:
-    """Unix time at which the last request ended; None where no end is known."""
-    ends = listed.get("t_last_s", np.empty(0))
-    return None if np.isnan(ends).all() else float(np.nanmax(ends))
+@dataclass(frozen=True)
+class _Read:
+    """What one run left: its record, its columns of table `requests` (empty without a result) and its `chunks`;
+    `busy_until_s`: when the run or reading before it ended."""
+
+    record: dict[str, Any]
+    duration_s: float | None
+    requests: requests.Columns
+    chunks: pd.DataFrame
+    tokens_from: str | None
+    busy_until_s: float | None
+
+    @property
+    def count(self) -> int:
+        return len(self.requests["ok"]) if self.requests else 0
+
+
+def _read(session: RawSession) -> list[_Read]:
+    """The session's runs in the order they were started. Only one result is held as it was written at any time."""
+    found = []
+    busy_until_s: float | None = None
+    for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
+        result = session.result(record)
+        told = results.read(result) if result is not None else None
+        listed = requests.columns(session.session_id, session.spec, record, told) if told is not None else {}
+        if record["repeat"] is not None:
+            noted = results.chunks(result, told.ok) if result is not None and told is not None else results.NO_CHUNKS
+            found.append(_Read(
+                record, result["duration"] if result else None, listed,
+                requests.chunk_table(session.session_id, session.spec, record, noted),
+                told.counted_by if told is not None else None, busy_until_s,
+            ))  # fmt: skip
+        ends = listed.get("t_last_s", np.empty(0))
+        busy_until_s = record["t_end_s"] if np.isnan(ends).all() else float(np.nanmax(ends))
+    return found
+
+
+def _run_row(
+    session: RawSession, one: _Read, listed: pd.DataFrame, known: pd.DataFrame, thresholds: Mapping[str, float],
+    expectations: Expectations,
+) -> dict[str, Any]:  # fmt: skip
+    spec, record = session.spec, one.record
+    verdict, replaced = warmup.of_run(known, spec, record)
+    scrapes = session.scrapes(record)
+    return runs.row(
+        session.session_id, spec, record, one.duration_s, listed, counted=Counted(*scrapes) if scrapes else None,
+        tokens_from=one.tokens_from, late_work=_late_work(session, record), warmup_verdict=verdict, replaced=replaced,
+        spare=warmup.is_spare(spec, record),
+        expected_failure=expected(expectations, spec["arm"], "run", "requests"), busy_until_s=one.busy_until_s,
+        thresholds=thresholds,
+    )
 
 
 def _late_work(session: RawSession, record: Mapping[str, Any]) -> int | None:

@@ -70,28 +70,35 @@ def _log_likelihood(samples: np.ndarray, weights: np.ndarray, means: np.ndarray,
 def _best_mixture(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Weights, means and sigmas of the likeliest of the mixtures that expectation maximisation reaches from several
     cuts of the sorted samples, and its log likelihood."""
-    found = [_mixture(samples, int(len(samples) * cut)) for cut in (0.5, 0.75, 0.9, 0.95)]
+    parts = [(samples[: int(len(samples) * cut)], samples[int(len(samples) * cut) :]) for cut in (0.5, 0.75, 0.9, 0.95)]
+    weights = np.array([[len(part) / len(samples) for part in pair] for pair in parts])
+    means = np.array([[part.mean() for part in pair] for pair in parts])
+    sigmas = np.array([[max(part.std(), _SIGMA_MIN) for part in pair] for pair in parts])
+    _maximise(samples, weights, means, sigmas)
+    found = [(*mixture, _log_likelihood(samples, *mixture)) for mixture in zip(weights, means, sigmas, strict=True)]
     return max(found, key=lambda fit: fit[3])
 
 
-def _mixture(samples: np.ndarray, cut: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    parts = samples[:cut], samples[cut:]
-    weights = np.array([len(part) / len(samples) for part in parts])
-    means = np.array([part.mean() for part in parts])
-    sigmas = np.array([max(part.std(), _SIGMA_MIN) for part in parts])
-    before = -np.inf
+def _maximise(samples: np.ndarray, weights: np.ndarray, means: np.ndarray, sigmas: np.ndarray) -> None:
+    """Expectation maximisation of several mixtures at once, one a row of two, in place; each stops where another step
+    would make it less than a millionth likelier, in ln."""
+    going, before = np.arange(len(weights)), np.full(len(weights), -np.inf)
     for _ in range(_STEPS):
-        low, high = _densities(samples, weights, means, sigmas)
-        lead = high - low
+        scaled = (samples - means[going, :, None]) / sigmas[going, :, None]
+        level = np.log(weights[going]) - np.log(sigmas[going] * np.sqrt(2 * np.pi))
+        densities = level[:, :, None] - scaled * scaled / 2
+        lead = densities[:, 1] - densities[:, 0]
         other = np.exp(-np.abs(lead))  # the lesser density over the greater
-        total = np.maximum(low, high) + np.log1p(other)
-        share = np.stack([np.where(lead > 0, other, 1.0), np.where(lead > 0, 1.0, other)]) / (1 + other)
-        members = np.maximum(share.sum(axis=1), 1e-12)
-        weights = members / len(samples)
-        means = share @ samples / members
-        sigmas = np.maximum(np.sqrt((share * (samples[None, :] - means[:, None]) ** 2).sum(axis=1) / members),
-                            _SIGMA_MIN)  # fmt: skip
-        if total.sum() - before < 1e-6:
-            break
-        before = float(total.sum())
-    return weights, means, sigmas, _log_likelihood(samples, weights, means, sigmas)
+        total = (densities.max(axis=1) + np.log1p(other)).sum(axis=1)
+        share = np.stack([np.where(lead > 0, other, 1.0), np.where(lead > 0, 1.0, other)], axis=1)
+        share /= (1 + other)[:, None]
+        members = np.maximum(share.sum(axis=2), 1e-12)
+        weights[going] = members / len(samples)
+        means[going] = share @ samples / members
+        squared = (samples - means[going, :, None]) ** 2
+        sigmas[going] = np.maximum(np.sqrt((share * squared).sum(axis=2) / members), _SIGMA_MIN)
+        more = total - before[going] >= 1e-6
+        before[going] = total
+        going = going[more]
+        if not len(going):
+            return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,8 +60,26 @@ def columns(
     }  # fmt: skip
 
 
+def joined(listed: Sequence[Columns]) -> Columns:
+    """The columns of several runs, one below the other; every run has some."""
+    counts = [len(columns["ok"]) for columns in listed]
+    return {
+        name: np.concatenate([_column(columns[name], count) for columns, count in zip(listed, counts, strict=True)])
+        for name in (listed[0] if listed else ())
+    }
+
+
+def _column(values: Any, count: int) -> np.ndarray:
+    """A column as an array: texts stay objects, one value is the same in every row."""
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, list):
+        return np.array([*values, None], object)[:-1]
+    return np.full(count, values, None if isinstance(values, int) else object)
+
+
 def table(listed: Columns) -> pd.DataFrame:
-    """Table `requests` of one run, from its columns."""
+    """Table `requests` from its columns."""
     if not listed or not len(listed["ok"]):
         return schema.empty("requests")
     return schema.check(pd.DataFrame(dict(listed), index=range(len(listed["ok"]))), "requests")

@@ -77,6 +77,7 @@ class Chunks:
     kinds: str
 
 
+NO_CHUNKS = Chunks(np.empty(0, int), np.empty(0, int), np.empty(0), "")
 _TEXTS = ("error", "tokens_from", "failure_kind")
 _FLOATS = [field.name for field in fields(Columns) if field.name not in ("ok", "itl_s", "itls", *_TEXTS)]
 # column: the native client's note
@@ -129,7 +130,7 @@ def chunks(result: Mapping[str, Any], ok: np.ndarray | None = None) -> Chunks:
     is read already."""
     notes: Mapping[str, Any] = result.get("benchbook") or {}
     if "chunk_kinds" not in notes:
-        return Chunks(np.empty(0, int), np.empty(0, int), np.empty(0), "")
+        return NO_CHUNKS
     good = (read(result).ok if ok is None else ok).tolist()
     indexes, times, kinds = [], [], []
     told_times = notes.get("chunk_times") or [None] * len(good)

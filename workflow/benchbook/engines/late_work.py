@@ -9,18 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from benchbook.engines.log_lines import Record, records
+from benchbook.engines.log_lines import Record, records, without_terminal_codes
 
-_WORK = re.compile(
-    r"JIT compilation during inference"
-    r"|torch\.compile (?:took|takes) |Dynamo bytecode transform time|Compiling a graph for |Cache the graph of "
-    r"|Directly load the compiled graph|saved AOT compiled function|torch\._dynamo hit (?:config\.)?\w*recompile_limit"
-    r"|AUTOTUNE \w+\(|AUTOTUNE benchmarking takes|\[Auto[Tt]uner\]: (?:Autotuning process|Tuning )"
-    r"|Capturing (?:CUDA|cuda|NPU|CPU) graphs|Graph capturing finished|Capturing (?:batches|num tokens) \("
-    r"|Capture (?:[a-z]+ )*(?:cuda|CUDA|npu|cpu) graph (?:begin|end)"
-    r"|DeepGEMM JIT|Deep ?GEMM warmup|TileLang (?:begins|completes) to compile|Compiling CuTe-DSL kernel"
-    r"|(?:Loading|Finished loading|Building|Compiling) JIT ops?\b"
-)
+# How such a line begins, letter by letter, and a pattern for how it goes on. A log without one of the beginnings has no
+# such line: most have none, and are not taken apart.
+_WORK_BEGINS = {
+    "JIT compilation during inference": "",
+    "torch.compile t": "(?:ook|akes) ",
+    "Dynamo bytecode transform time": "",
+    "Compiling a graph for ": "",
+    "Cache the graph of ": "",
+    "Directly load the compiled graph": "",
+    "saved AOT compiled function": "",
+    "torch._dynamo hit ": r"(?:config\.)?\w*recompile_limit",
+    "AUTOTUNE ": r"(?:\w+\(|benchmarking takes)",
+    "[AutoTuner]: ": "(?:Autotuning process|Tuning )",
+    "[Autotuner]: ": "(?:Autotuning process|Tuning )",
+    "Capturing ": r"(?:(?:CUDA|cuda|NPU|CPU) graphs|(?:batches|num tokens) \()",
+    "Graph capturing finished": "",
+    "Capture ": "(?:[a-z]+ )*(?:cuda|CUDA|npu|cpu) graph (?:begin|end)",
+    "DeepGEMM JIT": "",
+    "DeepGEMM warmup": "",
+    "Deep GEMM warmup": "",
+    "TileLang ": "(?:begins|completes) to compile",
+    "Compiling CuTe-DSL kernel": "",
+    **dict.fromkeys((f"{verb} JIT op" for verb in ("Loading", "Finished loading", "Building", "Compiling")), r"s?\b"),
+}
+_WORK = re.compile("|".join(re.escape(begin) + rest for begin, rest in _WORK_BEGINS.items()))
 _NOT_STARTED = re.compile(r"^\[Auto[Tt]uner\]: Tuning .*\b0%\|")
 
 
@@ -29,7 +44,8 @@ def late_work(text: str) -> list[tuple[str | None, str]]:
 
     Lines that only mention the subject (a monitor that starts, a cache folder, an option switched off) do not count.
     """
-    return among(records(text))
+    clean = without_terminal_codes(text)
+    return among(records(text)) if any(begin in clean for begin in _WORK_BEGINS) else []
 
 
 def among(log: Iterable[Record]) -> list[tuple[str | None, str]]:

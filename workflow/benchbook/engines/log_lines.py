@@ -56,9 +56,14 @@ class Record:
     text: str
 
 
+def without_terminal_codes(text: str) -> str:
+    """The text without colours, titles and control characters; its line ends stay."""
+    return _TERMINAL.sub("", text)
+
+
 def lines(text: str) -> list[str]:
     """The log's lines without terminal codes and blank lines; a carriage return ends a line too (progress bars)."""
-    return [line for line in _BREAK.split(_TERMINAL.sub("", text)) if line.strip()]
+    return [line for line in _BREAK.split(without_terminal_codes(text)) if line.strip()]
 
 
 def records(text: str) -> list[Record]:
