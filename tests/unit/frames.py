@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
+import claimframes
 import pandas as pd
 from benchbook import schema
 from benchbook.derive import crosscheck
@@ -222,6 +223,7 @@ def make(
         _failed_boot(tables, arms[-1], clock, len(arms) * boots)
     made_of_others = ("sweep", "requests", "crosscheck")
     result = {name: frame(name, rows) for name, rows in tables.items() if name not in made_of_others}
+    result |= {name: frame(name, rows) for name, rows in claimframes.rows(result["runs"], arms, reason).items()}
     result["sweep"] = frame("sweep", _sweep(result["runs"]))
     result["crosscheck"] = crosscheck.table(result["runs"], result["client"], list(arms))
     columns = ("session_id", "t_s", "cpu_util_pct", "server_cpu_cores", "client_cpu_cores", "gpu_util_pct",

@@ -7,19 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import frames
-from benchbook.present import figure_sweep, figure_telemetry, figure_timeline, figure_warmup
+from benchbook.present import (
+    figure_comparisons,
+    figure_fixed_cost,
+    figure_sweep,
+    figure_telemetry,
+    figure_timeline,
+    figure_warmup,
+)
 from benchbook.present.context import FRAMES, Arm, ReportInput, Threshold
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 4"><rect id="r" width="8" height="4"/></svg>'
-FIGURES = ("figure_sweep", "figure_warmup", "figure_timeline", "figure_telemetry")
+FIGURES = ("figure_sweep", "figure_warmup", "figure_timeline", "figure_telemetry", "figure_comparisons",
+           "figure_fixed_cost")
+NOT_DRAWN = ("figure_anomalies",)
 
 
 def draw_all(tables: dict[str, Any], folder: Path) -> dict[str, str]:
-    """The four figures of `tables` as SVG text."""
+    """The figures of `tables` as SVG text."""
     figure_sweep.draw(tables["sweep"], tables["runs"], folder / "figure_sweep.svg")
     figure_warmup.draw(tables["warmup"], folder / "figure_warmup.svg")
     figure_timeline.draw(tables["timeline"], folder / "figure_timeline.svg")
     figure_telemetry.draw(tables["samples"], tables["timeline"], folder / "figure_telemetry.svg")
+    figure_comparisons.draw(tables["comparisons"], tables["verdicts"], folder / "figure_comparisons.svg")
+    figure_fixed_cost.draw(tables["steps"], tables["fixed_cost"], tables["toll"], list(tables["runs"]["arm"].unique()),
+                           folder / "figure_fixed_cost.svg")
     return {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in FIGURES}
 
 
@@ -48,8 +60,8 @@ def make(tables: dict[str, Any] | None = None, folder: Path | None = None, **cha
         ],
         "schedule": [("s1", "baseline"), ("s2", "eager"), ("s3", "eager"), ("s4", "baseline")],
         "frames": {name: tables[name] for name in FRAMES},
-        "figures": draw_all(tables, folder) if folder else dict.fromkeys(FIGURES, BLANK),
-        "sidecars": {name: _sidecar(name, runs) for name in (*FRAMES, *FIGURES)},
+        "figures": dict.fromkeys((*FIGURES, *NOT_DRAWN), BLANK) | (draw_all(tables, folder) if folder else {}),
+        "sidecars": {name: _sidecar(name, runs) for name in (*FRAMES, *FIGURES, *NOT_DRAWN)},
         "superseded": ["results/demo-cpu/raw/3b1f00aa9c12"],
         "generated_by": "Benchbook 0.1.0",
     }

@@ -5,26 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "scheduler": "run_id",
-          "sessions": "session_id", "warmup": "reading_id", "failures": "failure_id", "summary": "key"}
+_BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "scheduler": "run_id", "steps": "run_id",
+          "occupancy": "run_id", "sessions": "session_id", "warmup": "reading_id", "failures": "failure_id",
+          "summary": "key", "comparisons": "comparison_id", "verdicts": "claim_id", "anomalies": "anomaly_id",
+          "next_experiments": "rank"}
+_BY_POINT = ("crosscheck", "toll", "floor", "cost")
+_JOINED = {"timeline": ("session_id", "label"), "reconciliation": ("run_id", "quantity"),
+           "noise": ("booking", "metric"), "fixed_cost": ("arm", "response", "model"),
+           "elimination": ("arm", "candidate")}
 
 
 def row_key(table: str, row: Mapping[Any, Any]) -> str:
-    """The key of a row: sweep and crosscheck `<arm>/c<C>`, with `/<client>` after it where a sweep has several clients,
-    timeline `<session>/<label>`, reconciliation `<run>/<quantity>`, else the row's id.
+    """The key of a row.
+
+    sweep                               <arm>/c<C>, with /<client> after it where a sweep has several clients
+    crosscheck, toll, floor, cost       <arm>/c<C>
+    repeatability                       <arm>/c<C>/<metric>
+    hypotheses                          <hypothesis>/c<C>
+    timeline, reconciliation            <session>/<label>, <run>/<quantity>
+    noise, fixed_cost, elimination      <booking>/<metric>, <arm>/<response>/<model>, <arm>/<candidate>
+    bill                                <item>, with /<arm> after it where it is one arm's
+    any other                           the row's id
 
     Raises KeyError for a table whose rows have no address.
     """
     if table == "sweep":
         named = isinstance(row["client"], str)
-        return f"{row['arm']}/c{row['concurrency']}" + (f"/{row['client']}" if named else "")
-    if table == "crosscheck":
-        return f"{row['arm']}/c{row['concurrency']}"
-    if table == "timeline":
-        return f"{row['session_id']}/{row['label']}"
-    if table == "reconciliation":
-        return f"{row['run_id']}/{row['quantity']}"
+        return f"{_point(row)}/{row['client']}" if named else _point(row)
+    if table in _BY_POINT:
+        return _point(row)
+    if table == "repeatability":
+        return f"{_point(row)}/{row['metric']}"
+    if table == "hypotheses":
+        return f"{row['hypothesis']}/c{row['concurrency']}"
+    if table == "bill":
+        return f"{row['item']}/{row['arm']}" if isinstance(row["arm"], str) else str(row["item"])
+    if table in _JOINED:
+        return "/".join(str(row[name]) for name in _JOINED[table])
     return str(row[_BY_ID[table]])
+
+
+def _point(row: Mapping[Any, Any]) -> str:
+    return f"{row['arm']}/c{row['concurrency']}"
 
 
 def address(table: str, row: Mapping[Any, Any], column: str) -> str:

@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 
 from benchbook.columns.measured import NO_GPU
 from benchbook.errors import TableError
+from benchbook.present import claim_chapters, summary, svg, wording
 from benchbook.present import format as fmt
-from benchbook.present import summary, svg, wording
 from benchbook.present.context import FRAMES, ReportInput
 from benchbook.present.origin import Origin, origin, summary_origin
 from benchbook.present.tables import Col, Part, Table, part, totals
@@ -31,6 +31,7 @@ FIGURES = {
     "figure_telemetry": ("Telemetry over time",
                          "One row per session: utilisation and CPU time along minutes since launch, measured runs "
                          "shaded. The tables below have the means."),
+    **claim_chapters.FIGURES,
 }
 _HOLE = re.compile(r"\[\[(\w+)\]\]")
 _GPU = ("gpu_count", "gpu_samples", "gpu_coverage", "gpu_util_naive_pct", "gpu_util_pct", "gpu_util_se_pct",
@@ -265,7 +266,10 @@ def build(context: ReportInput) -> dict[str, Any]:
     _check(context)
     frames = context.frames
     runs, warmup, telemetry = frames["runs"], frames["warmup"], frames["telemetry"]
-    facts = summary.build(runs, frames["sessions"], frames["failures"], context.price_usd_per_hour)
+    facts = pd.concat([
+        summary.build(runs, frames["sessions"], frames["failures"], context.price_usd_per_hour),
+        summary.claims(frames["verdicts"]),
+    ], ignore_index=True)
     counts = {str(row["key"]): float(row["value"]) for row in facts.dropna(subset=["value"]).to_dict("records")}
     parts = totals(facts)
     run_tags = _tags(runs)
@@ -274,7 +278,7 @@ def build(context: ReportInput) -> dict[str, Any]:
     origins: dict[str, Origin] = {
         name: origin(name, context.sidecars[name], runs) for name in (*FRAMES, *FIGURES)
     }
-    origins["summary"] = summary_origin([origins[name] for name in ("runs", "sessions", "failures")], runs)
+    origins["summary"] = summary_origin([origins[name] for name in ("runs", "sessions", "failures", "verdicts")], runs)
     return {
         "totals": parts,
         "counts": counts,
@@ -282,7 +286,8 @@ def build(context: ReportInput) -> dict[str, Any]:
         "say": lambda sentence: say(sentence, parts),
         "value": value,
         "look": look,
-        "tables": _tables(frames),
+        "tables": _tables(frames) | claim_chapters.tables(frames),
+        **claim_chapters.views(frames),
         "figures": _figures(context),
         "origins": origins,
         "inputs_of_rules": _inputs_of_rules(origins),
@@ -308,7 +313,6 @@ def build(context: ReportInput) -> dict[str, Any]:
         "root_causes": _root_causes(frames["sessions"]),
         "environments": _environments(frames["sessions"]),
         "relaxed": wording.relaxed(item.name for item in context.thresholds if item.relaxed),
-        "no_claim": wording.NO_CLAIM,
         "definitions": wording.DEFINITIONS,
         "with_unit": fmt.with_unit,
     }

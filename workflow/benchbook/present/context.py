@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pandas as pd
 
 FRAMES = ("runs", "sessions", "warmup", "telemetry", "client", "scheduler", "reconciliation", "crosscheck", "sweep",
-          "failures", "timeline")
+          "failures", "timeline", "repeatability", "noise", "comparisons", "steps", "fixed_cost", "toll", "floor",
+          "anomalies", "occupancy", "elimination", "cost", "bill", "verdicts", "hypotheses", "next_experiments")
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,8 @@ class ReportInput:
     """All that a report is made of.
 
     `node` and `workload` are facts in the order shown, label to value. `frames` holds the tables of FRAMES as
-    schema.check returns them. `figures` maps figure_sweep, figure_warmup, figure_timeline and figure_telemetry to SVG
-    text. `sidecars` maps each of those names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs
-    (path to sha256). `schedule` is slot and arm in the order of the booking. `superseded` lists the stores of earlier
+    schema.check returns them. `figures` maps each name of chapters.FIGURES to SVG text. `sidecars` maps each of those
+    names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and arm in the order of the booking. `superseded` lists the stores of earlier
     specifications that are still on disk.
     """
 

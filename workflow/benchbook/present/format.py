@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchbook.present.labels import metric_name
 from benchbook.schema import TABLES
 
 MISSING = "–"
@@ -22,7 +23,7 @@ MAX_DECIMALS = 3
 HASH_LENGTH = 12
 
 SIGNIFICANT = {"ms": 4, "tok/s": 4, "req/s": 4, "s": 3, "%": 3, "cores": 3, "GiB": 3, "W": 4, "MHz": 4, "J": 4,
-               "°C": 3, "requests": 4, "tokens": 4}
+               "°C": 3, "requests": 4, "tokens": 4, "pp": 2, "GB": 3, "TB/s": 3, "USD/Mtok": 3, "tok/J": 3, "1/h": 3}
 PLAIN = 4
 
 
@@ -64,10 +65,21 @@ PERCENT = {
     **{f"{figure}_difference{end}": Percent(2, signed=True)
        for figure in ("throughput", "tpot", "ttft", "throughput_over_server", "tpot_over_server")
        for end in ("", "_min", "_max")},
+    "share": Percent(1),
+    "range_coverage": Percent(1),
+    "step_pure_share": Percent(1),
+    "utilization": Percent(1),
+    "power_share": Percent(1),
+    "expert_coverage": Percent(1),
+    "expert_coverage_busiest": Percent(1),
+    **{f"toll_share{end}": Percent(1) for end in ("", "_low", "_high")},
 }
+SIGNED = {"effect_pct", *(f"{name}_{end}_pct" for name in ("effect", "holm") for end in ("low", "high"))}
+DURATIONS = {("bill", "time_s"), ("next_experiments", "time_s")}
 TIMES = {"t_start_s", "t_end_s", "t_launch_s", "t_send_s", "t_first_s", "t_last_s", "window_start_s", "window_end_s"}
 TRIMMED = {"waves", "tokens_per_chunk"}
 HASHES = {"spec_hash"}
+LISTS = {"tags", "voids"}
 
 
 def _fixed(value: float, decimals: int) -> str:
@@ -132,6 +144,8 @@ def unit(table: str, column: str) -> str:
     """The unit that the header of `column` names; "" for none."""
     if column in PERCENT:
         return "%"
+    if (table, column) in DURATIONS:
+        return ""
     return "UTC" if column in TIMES else TABLES[table][column].unit
 
 
@@ -148,9 +162,13 @@ def is_missing(value: Any) -> bool:
 def _words(column: str, value: str) -> str:
     if column in HASHES:
         return value[:HASH_LENGTH]
-    if column == "tags":
-        return ", ".join(tag.strip() for tag in value.split(",") if tag.strip())
-    return value.strip()
+    if column in LISTS:
+        return ", ".join(metric_name(item.strip()) for item in value.split(",") if item.strip())
+    return metric_name(value.strip()) if column == "metric" else value.strip()
+
+
+def _dollars(value: float) -> str:
+    return _fixed(value, 2) if value == 0 or abs(value) >= 0.005 else "<0.01"
 
 
 def cell(table: str, column: str, value: Any) -> Text:
@@ -172,7 +190,13 @@ def cell(table: str, column: str, value: Any) -> Text:
         return Text(percent(float(value), PERCENT[column]))
     if described.dtype == "Int64":
         return Text(f"{int(value):,}".replace("-", MINUS))
+    if (table, column) in DURATIONS:
+        return Text(duration(float(value)))
+    if described.unit == "USD":
+        return Text(_dollars(float(value)))
     shown = quantity(float(value), described.unit)
+    if column in SIGNED and float(value) > 0:
+        shown = f"+{shown}"
     if column in TRIMMED and "." in shown:
         shown = shown.rstrip("0").rstrip(".")
     return Text(shown)

@@ -61,9 +61,48 @@ LABELS = {
     "throughput_peak_tok_s": "Peak throughput", "stalls": "Stalls", "ttft_p50_ms": "TTFT median",
     "ttft_p90_ms": "TTFT p90", "ttft_p99_ms": "TTFT p99", "ttft_slow_share": "Slow group",
     "ttft_mode_ratio": "Slow over fast", "tokens_from": "Tokens counted by",
+    "metric": "Metric", "unit": "Unit", "mean": "Mean", "range_low": "Range from", "range_high": "Range to",
+    "range_coverage": "Range holds the median", "range_of": "Range of", "repeat_sigma_pct": "σ of repeats",
+    "repeat_df": "df", "session_sigma_pct": "σ of sessions", "session_df": "df", "bootstrap_low": "Bootstrap",
+    "note": "Note", "booking": "Booking", "node_kind": "Node", "measured_until": "Until session",
+    "comparison_id": "Comparison", "kind": "Kind", "question": "Question", "baseline": "Baseline",
+    "baseline_concurrency": "Baseline C", "family": "Family", "family_size": "Family of", "hypothesis": "Hypothesis",
+    "value": "Arm’s mean", "baseline_value": "Baseline’s mean", "baseline_sessions": "Baseline’s sessions",
+    "baseline_runs": "Baseline’s runs", "incomplete_runs": "Not ok", "effect_pct": "Effect", "p": "p",
+    "p_holm": "p, Holm", "df": "df", "method": "How", "balanced": "Balanced", "equivalent": "Equivalent",
+    "equivalence_margin_pct": "Within ±", "mde_pct": "MDE", "band_pct": "Band ±", "sigma_from": "σ from",
+    "sigma_df": "σ’s df", "worst_ratio": "Nearest runs’ ratio", "level": "Level", "ranks": "Ranks",
+    "sequences_per_rank": "Sequences per rank", "step_pure_share": "Pure ITLs", "tpot_step_ms": "TPOT × a",
+    "tokens_per_step_node": "Tokens a step", "regime": "Regime", "response": "Response", "model": "Model",
+    "chosen": "Chosen", "points": "Points", "levels": "Levels", "t_fixed_ms": "Fixed cost", "slope_ms": "Slope",
+    "hinge": "Hinge", "half_point": "n½", "asymptote_tok_s": "Asymptote", "residual_pct": "Residual σ",
+    "p_better_than_line": "p, hinge", "p_lack_of_fit": "p, lack of fit", "refused": "Refused",
+    "prefill_interference_ms": "Others’ prefill", "fitted_ms": "Fitted", "toll_share": "Toll",
+    "predicted_ms": "Predicted", "prediction": "Prediction", "floor_ms": "Floor", "over_floor": "Step over floor",
+    "expert_coverage": "Experts read", "expert_coverage_busiest": "On the busiest rank", "dense_gb": "Dense",
+    "routed_gb": "Experts", "kv_gb": "KV", "bandwidth_tb_s": "Bandwidth", "floor_weights_ms": "Without KV",
+    "floor_busiest_ms": "Busiest rank", "roofline_tok_s": "Roofline", "anomaly_id": "Anomaly", "found": "Found",
+    "consequence": "Consequence", "voids": "Unfit for", "size": "Size", "size_unit": "Unit",
+    "utilization": "Utilisation", "busy_ms": "Busy", "idle_ms": "Idle", "power_share": "Power of cap",
+    "quadrant": "Reading", "spread_pp": "Spread", "imbalance": "Imbalance", "candidate": "Candidate",
+    "signature": "What would be seen", "measurement": "What was seen", "why": "Why",
+    "usd_per_mtok": "Cost of tokens", "tokens_per_j": "Tokens per joule", "item": "Item", "time_s": "Node time",
+    "share": "Share", "usd": "Cost", "tokens": "Tokens", "claim_id": "Claim", "because": "Because",
+    "sentence": "What may be said", "replicate": "What would lift it", "statement": "Expected",
+    "direction": "Direction", "smallest_effect_pct": "At least", "rank": "Rank", "experiment": "What to run",
+    "claims": "Claims moved", "claims_per_hour": "Claims per hour", "how": "How",
+}
+METRIC_NAMES = {
+    "throughput_tok_s": "throughput", "window_throughput_tok_s": "throughput in the steady window",
+    "tpot_mean_ms": "mean TPOT", "ttft_mean_ms": "mean TTFT", "itl_p50_ms": "median ITL", "e2el_mean_ms": "mean E2EL",
 }
 
 
 def label(column: str) -> str:
     """The heading of `column`."""
     return LABELS.get(column, column)
+
+
+def metric_name(column: str) -> str:
+    """What a sentence calls a metric of table runs; the column's own name for any other."""
+    return METRIC_NAMES.get(column, column)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from benchbook.present.levels import LEVELS
+
 COLUMNS = ("key", "value", "unit")
 NO_WALL = "the wall time of a session was not recorded"
 
@@ -15,6 +17,7 @@ WHY = {
     "price_usd_per_hour": "the node's description gives no price",
     "failures_cost_s": "the time that a failure took was not recorded",
 }
+CLAIMS = ("claims", "values")
 RUN_STATES = ("ok", "incomplete", "failed", "missing")
 SESSION_STATES = ("complete", "failed", "set-aside")
 
@@ -61,5 +64,20 @@ def build(
         ("price_usd_per_hour", price_usd_per_hour, "USD/h"),
         ("cost_usd", None if wall is None or price_usd_per_hour is None else wall / 3600 * price_usd_per_hour, "USD"),
     ]
+    return _table(rows)
+
+
+def claims(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """How many verdicts there are, in the form of the summary table: `claims` and `values` (single values, which no
+    comparison is made of), and of both those of each level, e.g. `claims_within_noise`."""
+    single = verdicts["kind"] == "value"
+    rows: list[tuple[str, float | None, str]] = []
+    for name, of in zip(CLAIMS, (verdicts[~single], verdicts[single]), strict=True):
+        rows.append((name, float(len(of)), ""))
+        rows += [(f"{name}_{level.key}", float((of["level"] == level.name).sum()), "") for level in LEVELS]
+    return _table(rows)
+
+
+def _table(rows: list[tuple[str, float | None, str]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"key": "string", "value": "Float64", "unit": "string"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ from benchbook.present import format as fmt
 from benchbook.present import summary
 from benchbook.present.address import address, slug
 from benchbook.present.labels import label
+from benchbook.present.levels import LEVELS
 from benchbook.schema import TABLES
 
 Row = Mapping[Hashable, Any]
@@ -20,10 +21,17 @@ TONES = {
     "ok": "good", "complete": "good", "pass": "good", "CONVERGED": "good", "agrees": "good", "passed": "good",
     "incomplete": "warn", "set-aside": "warn", "warn": "warn", "UNWARMED": "warn", "rerun passed": "warn",
     "differs": "bad", "not compared": "", "failed": "bad", "missing": "bad", "refused": "bad",
+    "supported": "good", "contradicted": "bad", "too small to matter": "", "undecided": "", "not measured": "",
+    "ruled out": "good", "not ruled out": "warn", "untested": "", "held": "good", "extrapolated": "", "not tried": "",
+    **{level.name: f"level level-{level.slug}" for level in LEVELS},
 }
 SHORT = 14
-TONED = {"status", "little", "warmup_verdict", "verdict", "gate", "tags", "outcome"}
-CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine"}
+TONED = {"status", "little", "warmup_verdict", "verdict", "gate", "tags", "outcome", "level", "prediction"}
+UNTONED = {("elimination", "gate")}
+CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine", "claim_id",
+         "anomaly_id", "comparison_id"}
+PROSE = {"sentence", "because", "replicate", "statement", "found", "consequence", "signature", "measurement", "gate",
+         "why", "experiment", "how", "note", "refused", "regime", "method"}
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `layout` is "" (one value), "range" (mean over lowest to highest) or "of" (a of b)."""
+    """One cell: `layout` is "" (one value), "range" (mean over lowest to highest) or "of" (a of b); `prose` is set over
+    several lines."""
 
     parts: tuple[Part, ...]
     numeric: bool
     layout: str = ""
     anchor: str = ""
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,7 @@ def part(table: str, row: Row, column: str) -> Part:
     if shown.missing:
         return Part(shown.text, where, f"missing: {shown.why} ({where})", why=shown.why)
     tone = "code" if column in CODED else ""
-    if column in TONED:
+    if column in TONED and (table, column) not in UNTONED:
         tone = TONES.get(shown.text, "" if shown.text == "none" else "warn")
     value = row[column]
     full = f"{value} ({where})" if column in fmt.HASHES else where
@@ -119,7 +129,7 @@ def _cell(table: str, row: Row, column: Col) -> Cell:
     parts = tuple(part(table, row, name) for name in names)
     if layout == "range" and (all(item.missing for item in parts) or len({row[name] for name in names}) == 1):
         parts, layout = parts[:1], ""
-    return Cell(parts, fmt.is_number(table, column.name), layout, anchor)
+    return Cell(parts, fmt.is_number(table, column.name), layout, anchor, column.name in PROSE)
 
 
 def head(table: str, column: Col) -> Head:
@@ -156,3 +166,18 @@ def build(
         missing=_reasons(heads, rows),
         dense=dense,
     )
+
+
+def beside(shown: Table, at: int, table: str, column: str, rows: Sequence[Row | None], absent: Sequence[str]) -> Table:
+    """`shown` with a column of another `table` set in before column `at`: one row of it for each row of `shown`.
+
+    Where there is none, the cell is missing under the address `absent` gives it.
+    """
+    cells = [
+        _cell(table, row, Col(column)) if row is not None
+        else Cell((Part(fmt.MISSING, where, f"missing: none was given ({where})", why="none was given"),), False)
+        for row, where in zip(rows, absent, strict=True)
+    ]
+    heads = (*shown.heads[:at], head(table, Col(column)), *shown.heads[at:])
+    wider = tuple((*row[:at], cell, *row[at:]) for row, cell in zip(shown.rows, cells, strict=True))
+    return replace(shown, heads=heads, rows=wider, missing=_reasons(heads, wider))

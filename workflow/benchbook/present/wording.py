@@ -1,4 +1,4 @@
-"""Sentences from facts. They say what the tables hold and nothing about which arm is faster.
+"""Sentences from facts. They say what the tables hold and nothing about which arm is faster; verdicts do.
 
 `[[key]]` stands for the value of the summary table under that key; the page puts the addressed number there.
 """
@@ -7,11 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-NO_CLAIM = (
-    "This report describes; it compares nothing. No statement that one arm is faster than another is made or implied: "
-    "comparisons, with intervals over sessions, come in a later release."
-)
 
 TAGS = {
     "INCOMPLETE": "Some requests failed or returned fewer tokens than asked for.",
