@@ -13,7 +13,16 @@ import frames
 import pandas as pd
 import pytest
 from benchbook import schema
-from benchbook.present import figure_sweep, figure_telemetry, figure_timeline, figure_warmup, palette, svg
+from benchbook.present import (
+    figure_comparisons,
+    figure_fixed_cost,
+    figure_sweep,
+    figure_telemetry,
+    figure_timeline,
+    figure_warmup,
+    palette,
+    svg,
+)
 
 SMALL: dict[str, Any] = {"repeats": 1, "boots": 1, "concurrency": (4, 8)}
 SIX = tuple(f"arm-{letter}" for letter in "abcdef")
@@ -26,6 +35,10 @@ def draw(name: str, tables: dict[str, Any], out: Path) -> str:
         figure_warmup.draw(tables["warmup"], out)
     elif name == "timeline":
         figure_timeline.draw(tables["timeline"], out)
+    elif name == "comparisons":
+        figure_comparisons.draw(tables["comparisons"], tables["verdicts"], out)
+    elif name == "fixed_cost":
+        figure_fixed_cost.draw(tables["steps"], tables["fixed_cost"], tables["toll"], [], out)
     else:
         figure_telemetry.draw(tables["samples"], tables["timeline"], out)
     return out.read_text(encoding="utf-8")
@@ -38,7 +51,7 @@ def no_warnings() -> Iterator[None]:
         yield
 
 
-NAMES = ("sweep", "warmup", "timeline", "telemetry")
+NAMES = ("sweep", "warmup", "timeline", "telemetry", "comparisons", "fixed_cost")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,3 +142,66 @@ def test_inlined_figures_share_no_id(tmp_path: Path) -> None:
         assert 'role="img"' in text
         assert "&lt;T&gt;" in text
         ElementTree.fromstring(text)
+
+
+def texts(drawn: str) -> list[str]:
+    """What the figure says: matplotlib notes each text it outlines in a comment."""
+    return re.findall(r"<!-- (.*?) -->", drawn)
+
+
+def test_comparisons_name_the_level_of_each_row_and_draw_nothing_of_a_refused_one(tmp_path: Path) -> None:
+    tables = frames.make(repeats=1)
+    said = texts(draw("comparisons", tables, tmp_path / "a.svg"))
+    of_arms = tables["verdicts"].query("kind == 'comparison'")
+    for level, count in of_arms["level"].value_counts().items():
+        in_legend = 0 if level == "REFUSED" else 1
+        assert said.count(str(level)) == count + in_legend, level
+    assert {"family-wise 95 % interval", "band of one boot against one", "equivalence margin"} <= set(said)
+
+
+def test_of_many_comparisons_the_declared_are_kept_and_the_rest_is_told(tmp_path: Path) -> None:
+    comparisons = frames.make(repeats=1)["comparisons"].query("question == 'arms'")
+    many = pd.concat([comparisons.assign(
+        comparison_id=comparisons["comparison_id"] + f"/{i}", family="exploratory", concurrency=i) for i in range(9)])
+    many.iloc[-1, many.columns.get_loc("family")] = "declared"
+    many.iloc[-1, many.columns.get_loc("concurrency")] = 777
+    figure_comparisons.draw(many, schema.empty("verdicts"), tmp_path / "a.svg")
+    said = texts((tmp_path / "a.svg").read_text(encoding="utf-8"))
+    assert "eager / baseline, C = 777*" in said
+    assert sum(text.startswith("eager / baseline") for text in said) == figure_comparisons.MOST
+    assert any(f"{len(many) - figure_comparisons.MOST} more comparisons are in the table" in text for text in said)
+
+
+def test_an_interval_far_beyond_the_effects_is_cut_with_an_arrow(tmp_path: Path) -> None:
+    tables = frames.make(repeats=1)
+    one = tables["comparisons"].query("question == 'arms' and sessions > 1").iloc[:1].copy()
+    drawn = []
+    just_fits = float(one["effect_pct"].iloc[0])
+    for place, half in enumerate((just_fits, 500.0)):
+        one["holm_low_pct"], one["holm_high_pct"] = one["effect_pct"] - half, one["effect_pct"] + half
+        figure_comparisons.draw(one, tables["verdicts"], tmp_path / f"{place}.svg")
+        drawn.append((tmp_path / f"{place}.svg").read_text(encoding="utf-8"))
+    assert "+500" not in texts(drawn[1])
+    assert drawn[1].count('id="line2d_') == drawn[0].count('id="line2d_') + 2
+
+
+def test_a_refused_fit_says_so_and_a_run_of_another_regime_is_a_cross(tmp_path: Path) -> None:
+    tables = frames.make(failures=False, repeats=1)
+    plain = texts(draw("fixed_cost", tables, tmp_path / "a.svg"))
+    assert "fit refused" not in plain
+    assert "of another regime, not fitted" not in plain
+    tables["fixed_cost"]["refused"] = pd.array(["two concurrencies"] * len(tables["fixed_cost"]), dtype="string")
+    tables["steps"].loc[0, "regime"] = "requests waited"
+    said = texts(draw("fixed_cost", tables, tmp_path / "b.svg"))
+    assert said.count("fit refused") == 2
+    assert "of another regime, not fitted" in said
+
+
+def test_a_line_meets_the_axis_at_the_fixed_cost_of_the_table(tmp_path: Path) -> None:
+    tables = frames.make(("only",), failures=False, repeats=1)
+    before = draw("fixed_cost", tables, tmp_path / "a.svg")
+    chosen = tables["fixed_cost"]["chosen"] & (tables["fixed_cost"]["response"] == "step")
+    tables["fixed_cost"].loc[~chosen, "t_fixed_ms"] *= 2
+    assert draw("fixed_cost", tables, tmp_path / "b.svg") == before
+    tables["fixed_cost"].loc[chosen, "t_fixed_ms"] *= 1.2
+    assert draw("fixed_cost", tables, tmp_path / "c.svg") != before

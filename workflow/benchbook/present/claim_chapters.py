@@ -101,15 +101,18 @@ def _comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table
         "arm", "baseline", "metric", "concurrency", _EFFECT, "band_pct", "mde_pct", "p_holm",
         Col("sessions", label="Sessions"), "baseline_sessions", "family", *_if_any(arms, "hypothesis"), "tags"],
         name="comparisons", dense=True)
-    made = table(arms, "comparisons", "The means behind every effect, and how its interval was made.", [
-        "comparison_id", "value", "baseline_value", "unit", "runs", "baseline_runs", "incomplete_runs", "kind",
-        "balanced", "method", "df", "p", "family_size", "equivalent", "equivalence_margin_pct", "sigma_from",
+    means = table(arms, "comparisons", "The means behind every effect.", [
+        "comparison_id", "value", "baseline_value", "unit", "runs", "baseline_runs", "incomplete_runs", "worst_ratio",
+        "kind", "balanced"], name="comparisons-means", dense=True)
+    made = table(arms, "comparisons", "How every interval was made.", [
+        "comparison_id", "method", "df", "p", "family_size", "equivalent", "equivalence_margin_pct", "sigma_from",
         "sigma_df"], name="comparisons-made", dense=True)
     ratios = table(scale, "comparisons", "One arm at two concurrencies.", [
         "arm", "metric", Col("baseline_concurrency", label="From C"), Col("concurrency", label="To C"),
         Col("baseline_value", label="There"), Col("value", label="Here"), "unit", "effect_pct", "worst_ratio",
         Col("baseline_runs", label="Runs there"), Col("runs", label="Here"), "tags"], name="scale", dense=True)
-    return {"effects": _with_level(effects, 4, arms, verdicts), "effects_made": made,
+    return {"effects": _with_level(effects, 4, arms, verdicts), "effect_means": means,
+            "effects_made": made,
             "scale": _with_level(ratios, 4, scale, verdicts)}
 
 
@@ -122,10 +125,10 @@ def _fixed_cost(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             Col("slope_ms", span=("slope_low_ms", "slope_high_ms")), "hinge",
             Col("half_point", span=("half_point_low", "half_point_high")),
             Col("asymptote_tok_s", span=("asymptote_low_tok_s", "asymptote_high_tok_s")), "points", "levels",
-            "refused"], name="fixed-cost-chosen", dense=True),
+            *_if_any(chosen, "refused")], name="fixed-cost-chosen", dense=True),
         "fits": table(fits, "fixed_cost", "Every model that was tried.", [
             "arm", "response", "model", "chosen", "points", "levels", "df", "t_fixed_ms", "slope_ms", "hinge",
-            "residual_pct", "p_better_than_line", "p_lack_of_fit", "refused", *_if_any(fits, "note")],
+            "residual_pct", "p_better_than_line", "p_lack_of_fit", *_if_any(fits, "refused"), *_if_any(fits, "note")],
             name="fixed-cost-all", dense=True),
         "toll": table(toll, "toll", "What each concurrency pays; below a share its 95 % interval.", [
             "arm", "concurrency", "sequences_per_rank", "step_ms", "tpot_step_ms", "prefill_interference_ms",
@@ -172,7 +175,7 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         **_floor(frames["floor"]),
         "elimination": table(frames["elimination"], "elimination", "Candidates, and what became of them.", [
             "candidate", "arm", "outcome", "signature", "measurement", "gate", "why", "concurrency"], dense=True),
-        "occupancy": table(occupancy, "occupancy", "Busy and idle time per decode step; below idle its 95 % interval.", [
+        "occupancy": table(occupancy, "occupancy", "Busy and idle time of a decode step; below idle its interval.", [
             "run_id", "arm", "concurrency", "step_ms", "utilization", "busy_ms",
             Col("idle_ms", span=("idle_low_ms", "idle_high_ms")), "power_share", "quadrant", "spread_pp", "imbalance",
             *_if_any(occupancy, "refused")], dense=True),

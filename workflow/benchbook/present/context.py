@@ -44,8 +44,8 @@ class ReportInput:
 
     `node` and `workload` are facts in the order shown, label to value. `frames` holds the tables of FRAMES as
     schema.check returns them. `figures` maps each name of chapters.FIGURES to SVG text. `sidecars` maps each of those
-    names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and arm in the order of the booking. `superseded` lists the stores of earlier
-    specifications that are still on disk.
+    names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and
+    arm in the order of the booking. `superseded` lists the stores of earlier specifications that are still on disk.
     """
 
     booking_id: str

@@ -33,10 +33,12 @@ def _kept(arms: pd.DataFrame) -> pd.DataFrame:
     return arms.loc[order[:MOST]].sort_index()
 
 
-def _limit(rows: Sequence[Row]) -> float:
-    """Half-width of the axis: room for every effect and margin, and for intervals up to twice that."""
-    least = max(max(abs(row["effect_pct"]), 1.5 * row["equivalence_margin_pct"]) for row in rows)
-    ends = max((abs(end) for row in rows for end in _ends(row)), default=0.0)
+def _limit(rows: Sequence[Row], levels: Sequence[Level]) -> float:
+    """Half-width of the axis: room for every margin and every effect that is drawn, and for intervals up to twice
+    that."""
+    drawn = [row for row, level in zip(rows, levels, strict=True) if level.name != "REFUSED"]
+    least = max(*(1.5 * row["equivalence_margin_pct"] for row in rows), *(abs(row["effect_pct"]) for row in drawn), 1.0)
+    ends = max((abs(end) for row in drawn for end in _ends(row)), default=0.0)
     return ROOM * float(min(max(least, ends), 2 * least))
 
 
@@ -72,7 +74,7 @@ def _row(axes: Axes, place: int, row: Row, level: Level, limit: float) -> None:
 
 
 def _panel(axes: Axes, metric: str, rows: Sequence[Row], levels: Sequence[Level]) -> None:
-    limit = _limit(rows)
+    limit = _limit(rows, levels)
     axes.axvline(0, color=INK, linewidth=0.8, zorder=2)
     for place, (row, level) in enumerate(zip(rows, levels, strict=True)):
         _row(axes, place, row, level, limit)

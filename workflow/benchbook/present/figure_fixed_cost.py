@@ -16,6 +16,7 @@ from benchbook.present.palette import BAD, INK, MUTED, ArmStyle, arm_styles
 
 ROW_IN = 2.35
 ROOM = 1.06
+LEFT = 0.035
 
 
 def _line(axes: Axes, fit: pd.Series, reach: float, style: ArmStyle) -> None:
@@ -30,8 +31,8 @@ def _line(axes: Axes, fit: pd.Series, reach: float, style: ArmStyle) -> None:
         return
     if pd.notna(fit["t_fixed_low_ms"]) and pd.notna(fit["t_fixed_high_ms"]):
         axes.plot([0.0, 0.0], [float(fit["t_fixed_low_ms"]), float(fit["t_fixed_high_ms"])], color=INK, linewidth=2.2,
-                  zorder=5, clip_on=False)
-    axes.plot([0.0], [fixed], marker="_", color=INK, markersize=11, markeredgewidth=1.6, zorder=6, clip_on=False)
+                  zorder=5)
+    axes.plot([0.0], [fixed], marker="_", color=INK, markersize=11, markeredgewidth=1.6, zorder=6)
 
 
 def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.DataFrame, style: ArmStyle) -> None:
@@ -54,7 +55,8 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
                   linestyle="--", linewidth=1.0, marker=".", markersize=3, zorder=3)
     if known.empty:
         say_no_data(axes, "no run has a steady window")
-    axes.set_xlim(0, reach)
+    axes.axvline(0, color=MUTED, linewidth=0.7, zorder=1)
+    axes.set_xlim(-LEFT * reach, reach)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("Sequences decoding at once on a rank")
     axes.yaxis.set_major_formatter(FuncFormatter(thousands))

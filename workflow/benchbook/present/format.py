@@ -25,6 +25,7 @@ HASH_LENGTH = 12
 SIGNIFICANT = {"ms": 4, "tok/s": 4, "req/s": 4, "s": 3, "%": 3, "cores": 3, "GiB": 3, "W": 4, "MHz": 4, "J": 4,
                "°C": 3, "requests": 4, "tokens": 4, "pp": 2, "GB": 3, "TB/s": 3, "USD/Mtok": 3, "tok/J": 3, "1/h": 3}
 PLAIN = 4
+EFFECT_DECIMALS = 2
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,14 @@ def _fixed(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
-def number(value: float, digits: int = PLAIN) -> str:
-    """`value` with `digits` significant digits, at most three decimals; "<0.001" for what would read as zero."""
+def number(value: float, digits: int = PLAIN, most: int = MAX_DECIMALS) -> str:
+    """`value` with `digits` significant digits, at most `most` decimals; "<0.001" for what would read as zero."""
     if not math.isfinite(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     if value == 0:
         return "0"
     exponent = int(f"{value:.{digits - 1}e}".rsplit("e", 1)[1])
-    decimals = min(MAX_DECIMALS, max(0, digits - 1 - exponent))
+    decimals = min(most, max(0, digits - 1 - exponent))
     smallest = 10.0**-decimals
     if abs(value) < smallest / 2:
         return f"<{smallest:.{decimals}f}" if value > 0 else f">{MINUS}{smallest:.{decimals}f}"
@@ -192,11 +193,12 @@ def cell(table: str, column: str, value: Any) -> Text:
         return Text(f"{int(value):,}".replace("-", MINUS))
     if (table, column) in DURATIONS:
         return Text(duration(float(value)))
+    if column in SIGNED:
+        shown = number(float(value), SIGNIFICANT["%"], EFFECT_DECIMALS)
+        return Text(f"+{shown}" if float(value) > 0 and not shown.startswith("<") else shown)
     if described.unit == "USD":
         return Text(_dollars(float(value)))
     shown = quantity(float(value), described.unit)
-    if column in SIGNED and float(value) > 0:
-        shown = f"+{shown}"
     if column in TRIMMED and "." in shown:
         shown = shown.rstrip("0").rstrip(".")
     return Text(shown)

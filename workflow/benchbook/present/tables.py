@@ -51,8 +51,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `layout` is "" (one value), "range" (mean over lowest to highest) or "of" (a of b); `prose` is set over
-    several lines."""
+    """One cell: `layout` is "" (one value), "range" (mean over lowest to highest; over one dash where neither is
+    known) or "of" (a of b); `prose` is set over several lines."""
 
     parts: tuple[Part, ...]
     numeric: bool
@@ -129,6 +129,8 @@ def _cell(table: str, row: Row, column: Col) -> Cell:
     parts = tuple(part(table, row, name) for name in names)
     if layout == "range" and (all(item.missing for item in parts) or len({row[name] for name in names}) == 1):
         parts, layout = parts[:1], ""
+    elif layout == "range" and all(item.missing for item in parts[1:]):
+        parts = parts[:2]
     return Cell(parts, fmt.is_number(table, column.name), layout, anchor, column.name in PROSE)
 
 
