@@ -144,8 +144,9 @@ def _compared(made: dict[str, Rows], arm: str, baseline: str, c: int, metric: st
     if level != "UNREPLICATED":
         half = {"SOLID": 2.2, "WITHIN NOISE": 2.7, "EQUIVALENT": 0.8}.get(level, 4.1)
         row |= {"effect_low_pct": effect - half / 2, "effect_high_pct": effect + half / 2,
-                "holm_low_pct": effect - half, "holm_high_pct": effect + half, "p": 0.0004 if level == "SOLID" else 0.31,
-                "p_holm": 0.0016 if level == "SOLID" else 0.62, "df": 3.4, "equivalent": level == "EQUIVALENT",
+                "holm_low_pct": effect - half, "holm_high_pct": effect + half,
+                "p": 0.0004 if level == "SOLID" else 0.31, "p_holm": 0.0016 if level == "SOLID" else 0.62,
+                "df": 3.4, "equivalent": level == "EQUIVALENT",
                 "method": "Welch on session means of ln y"}
     made["comparisons"].append(row)
     sentence = f"{arm} against {baseline} at C = {c}: {level.lower()} in {metric}."
