@@ -13,13 +13,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from benchbook.present.canvas import LANDSCAPE_IN, new, no_data, save, styled, thousands
+from benchbook.present.canvas import PORTRAIT_IN, new, no_data, save, styled, thousands
 from benchbook.present.labels import metric_name
 from benchbook.present.levels import BY_NAME, LEVELS, Level
 from benchbook.present.palette import BAD, INK, MUTED, RULE
 
 MOST = 60
-ROW_IN = 0.2
+ROW_IN = 0.175
 PANEL_IN = 0.42
 ROOM = 1.25
 QUOTED = "#0072B2"
@@ -79,18 +79,19 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], levels: Sequence[Level]
     for place, (row, level) in enumerate(zip(rows, levels, strict=True)):
         _row(axes, place, row, level, limit)
         axes.annotate(level.name, (1.0, place), xycoords=("axes fraction", "data"), xytext=(8, 0),
-                      textcoords="offset points", va="center", ha="left", fontsize=6.8, annotation_clip=False,
+                      textcoords="offset points", va="center", ha="left", fontsize=6.5, annotation_clip=False,
                       color=INK if level.filled else BAD if level.name == "REFUSED" else MUTED,
                       fontweight="bold" if level.filled else "normal")
     declared = ["*" if row["family"] == "declared" else "" for row in rows]
     axes.set_yticks(range(len(rows)), [
         f"{row['arm']} / {row['baseline']}, C = {row['concurrency']:,}{mark}"
         for row, mark in zip(rows, declared, strict=True)])
+    axes.tick_params(axis="y", labelsize=6.5)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(-limit, limit)
     axes.grid(False, axis="y")
     axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(9))
+    axes.xaxis.set_major_locator(MaxNLocator(7))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'+' if value > 0 else ''}{thousands(value)}"))
     axes.set_title(metric_name(metric), fontsize=8)
 
@@ -118,7 +119,7 @@ def draw(comparisons: pd.DataFrame, verdicts: pd.DataFrame, out: Path) -> None:
     """
     arms = comparisons[(comparisons["question"] == "arms") & comparisons["effect_pct"].notna()]
     if arms.empty:
-        no_data(out, "no two arms were measured at the same concurrency", LANDSCAPE_IN)
+        no_data(out, "no two arms were measured at the same concurrency", PORTRAIT_IN)
         return
     level_of = dict(zip(verdicts["claim_id"], verdicts["level"], strict=True))
     kept = _kept(arms.reset_index(drop=True))
@@ -126,7 +127,7 @@ def draw(comparisons: pd.DataFrame, verdicts: pd.DataFrame, out: Path) -> None:
     levels = [[BY_NAME.get(str(level_of.get(row["comparison_id"])), NO_VERDICT) for row in rows] for _, rows in groups]
     heights = [ROW_IN * len(rows) + PANEL_IN for _, rows in groups]
     with styled():
-        figure = new(LANDSCAPE_IN, sum(heights) + 0.8)
+        figure = new(PORTRAIT_IN, sum(heights) + 0.8)
         grid = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, (metric, rows), found in zip(grid, groups, levels, strict=True):
             _panel(axes, metric, rows, found)
@@ -135,5 +136,5 @@ def draw(comparisons: pd.DataFrame, verdicts: pd.DataFrame, out: Path) -> None:
         figure.supxlabel(f"Effect, % of the baseline (* declared before measuring){told}", fontsize=8)
         flat = [row for _, rows in groups for row in rows]
         handles = _legend(flat, [level for found in levels for level in found])
-        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 5))
+        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 3))
         save(figure, out)
