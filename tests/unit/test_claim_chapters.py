@@ -13,6 +13,7 @@ import reportinput
 from benchbook import schema
 from benchbook.claims.usable import METRICS
 from benchbook.columns import claims
+from benchbook.errors import TableError
 from benchbook.present import claim_chapters, claim_wording, labels, report, summary
 from benchbook.present import format as fmt
 from benchbook.present.address import address, row_key, split
@@ -140,12 +141,24 @@ def test_an_effect_without_an_interval_says_why_and_shows_no_range(html: str) ->
     assert claims.ONE_SESSION in chapter(html, "comparisons")
 
 
+@pytest.fixture(scope="module")
+def bare(made: ReportInput) -> str:
+    """The report of a booking that was measured and whose tables of claims are empty."""
+    nothing = {name: schema.empty(name) for name in claims.TABLES if name in FRAMES}
+    return report.render(replace(made, frames={**made.frames, **nothing}))
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_an_empty_chapter_says_what_is_missing(made: ReportInput, name: str) -> None:
-    nothing = {table: schema.empty(table) for table in claims.TABLES}
-    page = report.render(replace(made, frames={**made.frames, **{n: f for n, f in nothing.items() if n in FRAMES}}))
-    assert claim_wording.ABSENT[name].partition("`")[0] in chapter(page, name)
-    assert "no rows" not in chapter(page, name)
+def test_an_empty_chapter_says_what_is_missing(bare: str, name: str) -> None:
+    assert claim_wording.ABSENT[name].partition("`")[0] in chapter(bare, name)
+    assert "no rows" not in chapter(bare, name)
+
+
+def test_a_level_that_nobody_knows_is_refused_not_hidden(made: ReportInput) -> None:
+    verdicts = made.frames["verdicts"].copy()
+    verdicts.loc[0, "level"] = "ALMOST"
+    with pytest.raises(TableError, match="no level is called ALMOST"):
+        report.render(replace(made, frames={**made.frames, "verdicts": verdicts}))
 
 
 def test_text_from_outside_is_escaped() -> None:

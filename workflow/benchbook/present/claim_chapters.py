@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchbook.errors import TableError
 from benchbook.present import claim_wording
 from benchbook.present.address import address
 from benchbook.present.levels import LEVELS, Level
@@ -72,7 +73,13 @@ def _blocks(verdicts: pd.DataFrame) -> list[Block]:
 
 
 def levels(verdicts: pd.DataFrame) -> list[tuple[Level, list[Block]]]:
-    """Every level that has a claim beyond single values, best first, with its claims."""
+    """Every level that has a claim beyond single values, best first, with its claims.
+
+    Raises TableError for a level that is none of LEVELS: a claim under it would be shown nowhere.
+    """
+    unknown = sorted(set(verdicts["level"]) - {level.name for level in LEVELS})
+    if unknown:
+        raise TableError(f"table verdicts: no level is called {', '.join(unknown)}. Rerun the rule that makes it.")
     claims = verdicts[verdicts["kind"] != "value"]
     found = [(level, _blocks(claims[claims["level"] == level.name])) for level in LEVELS]
     return [(level, blocks) for level, blocks in found if blocks]
