@@ -8,7 +8,7 @@ import pandas as pd
 from benchbook.claims import elimination, occupancy
 from benchbook.provenance.step import Step
 
-INPUTS = ["runs", "telemetry", "client", "scheduler", "fixed-cost", "toll", "floor"]
+INPUTS = ["runs", "telemetry", "client", "scheduler", "fixed-cost", "toll", "floor", "sessions"]
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
         busy.to_parquet(step.output("occupancy"))
         elimination.table(
             tables["runs"], tables["telemetry"], tables["client"], tables["scheduler"], busy, tables["fixed-cost"],
-            tables["toll"], tables["floor"], booking,
+            tables["toll"], tables["floor"], tables["sessions"], booking,
         ).to_parquet(step.output("elimination"))
 
 

@@ -12,7 +12,7 @@ from benchbook.provenance.step import Step
 def main() -> None:
     with Step.from_command_line(inputs=["steps", "fixed-cost", "toll"], params=["arms"], outputs=["figure"]) as step:
         steps, fixed_cost, toll = (pd.read_parquet(step.file(name)) for name in ("steps", "fixed-cost", "toll"))
-        figure_fixed_cost.draw(steps, fixed_cost, toll, step.output("figure"), arms=json.loads(step.param("arms")))
+        figure_fixed_cost.draw(steps, fixed_cost, toll, json.loads(step.param("arms")), step.output("figure"))
 
 
 if __name__ == "__main__":

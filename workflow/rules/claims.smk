@@ -130,6 +130,7 @@ rule elimination:
         fixed_cost=TABLES / "fixed_cost.parquet",
         toll=TABLES / "toll.parquet",
         floor=TABLES / "floor.parquet",
+        sessions=TABLES / "sessions.parquet",
     output:
         **documented(
             occupancy=TABLES / "occupancy.parquet",
@@ -144,6 +145,7 @@ rule elimination:
     shell:
         "python -P {input.code[0]} --runs {input.runs:q} --telemetry {input.telemetry:q} --client {input.client:q}"
         " --scheduler {input.scheduler:q} --fixed-cost {input.fixed_cost:q} --toll {input.toll:q} --floor {input.floor:q}"
+        " --sessions {input.sessions:q}"
         " --booking {params.booking:q} --occupancy {output.occupancy:q} --elimination {output.elimination:q}"
         " 2>&1 | tee {log:q} >&2"
 
