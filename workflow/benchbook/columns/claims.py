@@ -302,6 +302,10 @@ TABLES: dict[str, dict[str, Column]] = {
         "metric": Column("string", "", "column of table runs", "not about one metric"),
         "concurrency": Column("Int64", "requests", "requests in flight", "about several"),
         "exploratory": Column("boolean", "", "not declared before measuring", "not a comparison"),
+        "tags": Column("string", "", "tags that hold it down, comma separated; INCOMPLETE where runs are missing",
+                       "none does"),
+        "sessions": Column("Int64", "", "boots behind it, of the side that has fewer", "not a level of boots"),
+        "sessions_needed": Column("Int64", "", "boots that SOLID asks of it", "not a level of boots"),
         "run_ids": _RUN_IDS,
     },
     "hypotheses": {
@@ -319,7 +323,7 @@ TABLES: dict[str, dict[str, Column]] = {
         **_interval("holm", "_pct", "%", "effect, family-wise", ONE_SESSION),
         "level": Column("string", "", "level of the comparison's verdict", "no such runs"),
         "outcome": Column("string", "", "supported | contradicted | too small to matter | undecided | refused | not "
-                          "measured"),
+                          "measured | exploratory (not declared before measuring, so not judged)"),
         "sentence": Column("string", "", "what a report may print"),
     },
     "next_experiments": {

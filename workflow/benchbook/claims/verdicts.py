@@ -1,0 +1,339 @@
+"""Table `verdicts`: the level of every claim (method.md 10), the sentence for it, and what would lift it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.claims import remedies, sentences
+from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
+from benchbook.claims.reach import sessions_to_find
+from benchbook.claims.usable import METRICS, counted, joined, tags_of
+from benchbook.derive import little
+from benchbook.statistics import power
+
+REGISTRY_DF_MIN, ABBA_SESSIONS = 8, 2
+PRIOR_SIGMAS = 0.015, 0.01
+"""Between sessions and between runs of one, until either is measured (method.md 4)."""
+
+VOIDED_BY = {"fit": frozenset({"REGIME"}), "occupancy": frozenset({"TELEM"})}
+Row = dict[str, Any]
+Frames = Mapping[str, pd.DataFrame]
+
+
+def table(
+    runs: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    repeatability: pd.DataFrame,
+    fixed_cost: pd.DataFrame,
+    toll: pd.DataFrame,
+    floor: pd.DataFrame,
+    occupancy: pd.DataFrame,
+    booking: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Table `verdicts`: comparisons, then values, fits, floors and occupancies, each in the order of its table.
+
+    Behind a value stand the counted runs of its arm and concurrency, behind a fit those of its arm: one of them that
+    is not ok refuses the claim, though it gave no point, because what failed may be just what would have differed.
+    """
+    seen = _Runs(counted(runs, booking["clients"]), booking)
+    rows = [
+        *_comparisons(records(comparisons), seen, booking),
+        *_values(records(repeatability), _bands(records(comparisons)), seen, booking),
+        *_fits(records(fixed_cost), records(toll), seen, booking),
+        *_floors(records(floor), _bands(records(comparisons)), seen, booking),
+        *_occupancies(records(occupancy), seen, booking),
+    ]
+    return schema.check(pd.DataFrame(rows), "verdicts") if rows else schema.empty("verdicts")
+
+
+def records(frame: pd.DataFrame) -> list[Row]:
+    """The rows of `frame` as dicts of plain values, a null as None."""
+    return [
+        {str(name): None if pd.isna(value) else value for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+class _Runs:
+    """The counted runs, by what a claim asks of them."""
+
+    def __init__(self, runs: pd.DataFrame, booking: Mapping[str, Any]) -> None:
+        self._runs = runs
+        self._clients = booking["clients"]
+
+    def of(self, run_ids: str) -> pd.DataFrame:
+        return self._runs[self._runs["run_id"].isin(run_ids.split())]
+
+    def tags(self, run_ids: str) -> frozenset[str]:
+        return frozenset(filter(None, tags_of(self.of(run_ids)).split(",")))
+
+    def sessions(self, run_ids: str) -> int:
+        return int(self.of(run_ids)["session_id"].nunique())
+
+    def impossible(self, run_ids: str) -> int:
+        """Runs that Little's check refuses with a delta that cannot be (method.md 5)."""
+        mine = self.of(run_ids)
+        above = mine["little_delta"].astype("Float64").fillna(0.0) > little.CLOCK_ERROR
+        return int(((mine["little"] == little.REFUSED).fillna(False) & above).sum())
+
+    def incomplete(self, arm: str, concurrency: int | None = None) -> int:
+        mine = self._runs[self._runs["arm"] == arm]
+        mine = mine if concurrency is None else mine[mine["concurrency"] == concurrency]
+        return int((mine["status"] != "ok").sum())
+
+    def sides(self, run_ids: str, by: str) -> dict[str, str]:
+        """Each tag and whose runs carry it: the values of column `by`."""
+        mine = self.of(run_ids)
+        carriers = {
+            tag: sorted(mine.loc[[tag in tags.split(",") for tags in mine["tags"]], by].unique())
+            for tag in self.tags(run_ids)
+        }
+        shown = "C={}" if by == "concurrency" else "{}"
+        return {tag: ", ".join(shown.format(item) for item in items) for tag, items in carriers.items()}
+
+
+@dataclass(frozen=True)
+class _About:
+    """What stands in a verdict's row beside its level."""
+
+    claim_id: str
+    kind: str
+    arm: str
+    run_ids: str
+    baseline: str | None = None
+    metric: str | None = None
+    concurrency: int | None = None
+    exploratory: bool | None = None
+
+
+def _verdict(
+    claim: Claim, about: _About, booking: Mapping[str, Any], sentence: Callable[[str, str | None, str | None], str],
+    sides: Mapping[str, str] | None = None, to_find: int | None = None,
+) -> Row:
+    found, because = level(claim)
+    if found == CONFOUNDED and because and sides:
+        because = ", ".join(f"{tag} ({sides[tag]})" if tag in sides else tag for tag in because.split(", "))
+    replicate = _replicate(claim, found, booking, to_find) if found in IN_DOUBT else None
+    held = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []), *(["BOOKING"] if claim.bookings else [])}
+    return {
+        "claim_id": about.claim_id,
+        "kind": about.kind,
+        "level": found,
+        "because": because,
+        "sentence": sentence(found, because, replicate),
+        "replicate": replicate,
+        "arm": about.arm,
+        "baseline": about.baseline,
+        "metric": about.metric,
+        "concurrency": about.concurrency,
+        "exploratory": about.exploratory,
+        "tags": (joined(held) or None) if found in IN_DOUBT else None,
+        "sessions": claim.sessions,
+        "sessions_needed": claim.sessions_needed,
+        "run_ids": about.run_ids,
+    }
+
+
+def _replicate(claim: Claim, found: str, booking: Mapping[str, Any], to_find: int | None) -> str | None:
+    """Everything that stands between the claim and SOLID, not just what its level names."""
+    planned, compared = booking["schedule"]["sessions_per_arm"], claim.kind == "comparison"
+    if found == WITHIN_NOISE:
+        if not claim.balanced:
+            return "boot the arms in turn (schedule.order: ABBA)"
+        return f"{remedies.boots(to_find - claim.sessions, to_find, compared)} to find an effect of this size" \
+            if to_find else None  # fmt: skip
+    steps = []
+    if claim.incomplete or claim.tags or claim.bookings is not None:
+        tags = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []),
+                *(["BOOKING"] if claim.bookings is not None else [])}  # fmt: skip
+        steps.append(remedies.to_do(tags))
+    if claim.impossible:
+        steps.append("check the client's clock and counts, then measure again")
+    have = max(claim.sessions, planned) if claim.incomplete else claim.sessions
+    if have < claim.sessions_needed:
+        steps.append(remedies.boots(claim.sessions_needed - have, max(planned, claim.sessions_needed), compared))
+    elif claim.runs < RUNS_MIN and not claim.incomplete:
+        steps.append(f"run each concurrency more often (repeats: {math.ceil(RUNS_MIN / max(claim.sessions, 1))})")
+    return "; ".join(steps) or None
+
+
+def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -> Iterable[Row]:
+    for row in rows:
+        kind = "scale" if row["question"] == "scale" else "comparison"
+        lacking = [row[side] for side, value in (("arm", "value"), ("baseline", "baseline_value"))
+                   if row[value] is None]  # fmt: skip
+        smallest = 100 * booking["comparisons"]["smallest_effect"]
+        low, high = row["holm_low_pct"], row["holm_high_pct"]
+        claim = Claim(
+            kind=kind,
+            tags=frozenset(filter(None, row["tags"].split(","))),
+            voided_by=_voided_by(row["metric"]),
+            incomplete=row["incomplete_runs"],
+            impossible=seen.impossible(row["run_ids"]),
+            refused=f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None,
+            bookings=1 if row["kind"] == "cross-booking" else None,
+            sessions=min(row["sessions"], row["baseline_sessions"]),
+            sessions_needed=_sessions_needed(row, booking),
+            runs=min(row["runs"], row["baseline_runs"]),
+            effect_pct=row["effect_pct"],
+            interval=None if low is None or high is None else (low, high),
+            smallest_pct=smallest,
+            balanced=bool(row["balanced"]),
+            equivalent=bool(row["equivalent"]),
+            worst_ratio=row["worst_ratio"],
+        )
+        about = _About(
+            row["comparison_id"], kind, row["arm"], row["run_ids"], metric=row["metric"],
+            baseline=row["baseline"] if kind == "comparison" else None,
+            concurrency=row["concurrency"] if kind == "comparison" else None,
+            exploratory=row["family"] == "exploratory",
+        )  # fmt: skip
+        say = sentences.scale if kind == "scale" else sentences.comparison
+        yield _verdict(
+            claim, about, booking, partial(say, row),
+            seen.sides(row["run_ids"], "concurrency" if kind == "scale" else "arm"),
+            sessions_to_find(row, booking["comparisons"]["alpha"], smallest),
+        )  # fmt: skip
+
+
+def _sessions_needed(row: Row, booking: Mapping[str, Any]) -> int:
+    """Boots of each side that SOLID asks: two are enough in ABBA order when the noise is known from elsewhere."""
+    least: int = booking["comparisons"]["sessions_min"]
+    known = row["sigma_from"] == "registry" and (row["sigma_df"] or 0) >= REGISTRY_DF_MIN
+    return min(least, ABBA_SESSIONS) if known and booking["schedule"]["order"] == "ABBA" else least
+
+
+def _values(
+    rows: Iterable[Row], bands: Mapping[str, float], seen: _Runs, booking: Mapping[str, Any]
+) -> Iterable[Row]:
+    for row in rows:
+        claim = Claim(
+            kind="value",
+            tags=frozenset(filter(None, row["tags"].split(","))),
+            voided_by=_voided_by(row["metric"]),
+            incomplete=seen.incomplete(row["arm"], row["concurrency"]),
+            impossible=seen.impossible(row["run_ids"]),
+            refused="no run gives it; see the run index" if row["mean"] is None else None,
+            sessions=row["sessions"],
+            sessions_needed=booking["comparisons"]["sessions_min"],
+            runs=row["runs"],
+        )
+        about = _About(f"value/{row['arm']}/{row['metric']}/c{row['concurrency']}", "value", row["arm"],
+                       row["run_ids"], metric=row["metric"], concurrency=row["concurrency"])  # fmt: skip
+        band = bands.get(row["metric"], _prior_band())
+        yield _verdict(claim, about, booking, partial(sentences.value, row, band))
+
+
+def _fits(
+    rows: Sequence[Row], tolls: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]
+) -> Iterable[Row]:
+    """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted."""
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        mine = [row for row in rows if row["arm"] == arm]
+        row = min(mine, key=lambda row: (row["response"] != "step", not row["chosen"]))
+        low, high, ids = row["t_fixed_low_ms"], row["t_fixed_high_ms"], row["run_ids"]
+        claim = Claim(
+            kind="fit",
+            tags=seen.tags(ids),
+            voided_by=VOIDED_BY["fit"],
+            incomplete=seen.incomplete(arm),
+            impossible=seen.impossible(ids),
+            refused=row["refused"] or ("no model could be fitted; measure at more concurrencies"
+                                       if row["t_fixed_ms"] is None else None),
+            sessions=seen.sessions(ids),
+            sessions_needed=booking["comparisons"]["sessions_min"],
+            runs=len(ids.split()),
+            effect_pct=row["t_fixed_ms"],
+            interval=None if low is None or high is None else (low, high),
+        )  # fmt: skip
+        shares = [(toll["concurrency"], toll["toll_share"]) for toll in tolls
+                  if toll["arm"] == arm and toll["refused"] is None and toll["toll_share"] is not None]  # fmt: skip
+        ends = sentences.share([min(shares), max(shares)] if len(shares) > 1 else shares)
+        yield _verdict(claim, _About(f"fit/{arm}", "fit", arm, ids), booking, partial(sentences.fit, row, ends))
+
+
+def _floors(
+    rows: Iterable[Row], bands: Mapping[str, float], seen: _Runs, booking: Mapping[str, Any]
+) -> Iterable[Row]:
+    """The step over its floor; SOLID-SCALE when even the low end over the busiest rank's floor is a factor 2."""
+    for row in rows:
+        arm, concurrency, ids = row["arm"], row["concurrency"], row["run_ids"]
+        over, low = row["over_floor"], row["over_floor_low"]
+        worst = None
+        if over is not None:
+            least = low if low is not None else over / (1 + bands.get("itl_p50_ms", _prior_band()) / 100)
+            worst = least * row["floor_ms"] / max(row["floor_ms"], row["floor_busiest_ms"] or 0.0)
+        claim = Claim(
+            kind="floor",
+            tags=seen.tags(ids),
+            incomplete=seen.incomplete(arm, concurrency),
+            impossible=seen.impossible(ids),
+            refused="no decode step was measured; have /metrics scraped, or one token in a chunk" if over is None
+            else None,
+            sessions=seen.sessions(ids),
+            sessions_needed=booking["comparisons"]["sessions_min"],
+            runs=len(ids.split()),
+            worst_ratio=worst,
+        )
+        about = _About(f"floor/{arm}/c{concurrency}", "floor", arm, ids, concurrency=concurrency)
+        yield _verdict(claim, about, booking, partial(sentences.floor, row))
+
+
+def _occupancies(rows: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]) -> Iterable[Row]:
+    """Busy and idle time of an arm at a concurrency; none on a node without a GPU."""
+    if not booking["node"]["gpus"]:
+        return
+    for arm, concurrency in dict.fromkeys((row["arm"], row["concurrency"]) for row in rows):
+        mine = [row for row in rows if (row["arm"], row["concurrency"]) == (arm, concurrency)]
+        ids = " ".join(row["run_id"] for row in mine)
+        shares = _of_boots(mine, "utilization", seen)
+        idle = _of_boots(mine, "idle_ms", seen)
+        refused = next((row["refused"] for row in mine if row["refused"] is not None), None)
+        claim = Claim(
+            kind="occupancy",
+            tags=seen.tags(ids),
+            voided_by=VOIDED_BY["occupancy"],
+            incomplete=seen.incomplete(arm, concurrency),
+            impossible=seen.impossible(ids),
+            refused=refused or (None if shares else "no telemetry covers the window; sample all of it"),
+            sessions=seen.sessions(ids),
+            sessions_needed=booking["comparisons"]["sessions_min"],
+            runs=len(mine),
+        )
+        about = _About(f"busy/{arm}/c{concurrency}", "occupancy", arm, ids, concurrency=concurrency)
+        busy = (sum(shares) / len(shares), min(shares), max(shares)) if shares else None
+        idle_ms = sum(idle) / len(idle) if idle else None
+        yield _verdict(claim, about, booking, partial(sentences.occupancy, mine[0], busy, idle_ms))
+
+
+def _of_boots(rows: Iterable[Row], column: str, seen: _Runs) -> list[float]:
+    """Mean of `column` in each session that has it."""
+    filled = pd.DataFrame([{"run_id": row["run_id"], "value": row[column]} for row in rows if row[column] is not None])
+    if filled.empty:
+        return []
+    sessions = seen.of(" ".join(filled["run_id"])).set_index("run_id")["session_id"]
+    return [float(mean) for mean in filled["value"].groupby(filled["run_id"].map(sessions)).mean()]
+
+
+def _bands(comparisons: Iterable[Row]) -> dict[str, float]:
+    """Widest known band of one session against one, of each metric, in %."""
+    bands: dict[str, float] = {}
+    for row in comparisons:
+        if row["band_pct"] is not None:
+            bands[row["metric"]] = max(row["band_pct"], bands.get(row["metric"], 0.0))
+    return bands
+
+
+def _prior_band() -> float:
+    return 100 * power.band(*PRIOR_SIGMAS)
+
+
+def _voided_by(metric: str) -> frozenset[str]:
+    return METRICS[metric].voided_by if metric in METRICS else frozenset()
