@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from benchbook.statistics import power
@@ -18,13 +19,19 @@ def sessions_to_find(row: Mapping[str, Any], alpha: float, smallest_pct: float) 
     the row's own, taken back from its mde, which is proportional to it. None when it is not known, or when more than
     SESSIONS_MAX would be needed.
     """
-    if row["mde_pct"] is None or row["effect_pct"] is None or row["sessions"] < 2:
+    have = min(row["sessions"], row["baseline_sessions"])
+    if row["mde_pct"] is None or row["effect_pct"] is None or have < 2:
         return None
     paired, corrected = row["kind"] == "matched session", alpha / max(row["family_size"], 1)
-    have = min(row["sessions"], row["baseline_sessions"])
-    sigma = math.log1p(row["mde_pct"] / 100) / power.mde(have, alpha=corrected, paired=paired)
+    sigma = math.log1p(row["mde_pct"] / 100) / _mde(have, corrected, paired)
     wanted = max(abs(math.log1p(row["effect_pct"] / 100)), math.log1p(smallest_pct / 100))
     for sessions in range(have + 1, SESSIONS_MAX + 1):
-        if power.mde(sessions, sigma, alpha=corrected, paired=paired) <= wanted:
+        if sigma * _mde(sessions, corrected, paired) <= wanted:
             return sessions
     return None
+
+
+@cache
+def _mde(sessions: int, alpha: float, paired: bool) -> float:
+    """Of sigma 1; a root search of some milliseconds that many rows of a table share."""
+    return power.mde(sessions, alpha=alpha, paired=paired)

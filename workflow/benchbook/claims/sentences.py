@@ -29,7 +29,7 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     exponent = int(f"{abs(value):.{DIGITS - 1}e}".rsplit("e", 1)[1])
-    return f"{value:,.{min(3, max(0, DIGITS - 1 - exponent))}f}".replace("-", MINUS)
+    return f"{value:,.{max(0, DIGITS - 1 - exponent)}f}".replace("-", MINUS)
 
 
 def percent(value: float, signed: bool = False) -> str:
@@ -188,6 +188,27 @@ def occupancy(
     return f"{read}."
 
 
+def expected(item: Row, concurrency: int) -> str:
+    """A hypothesis in words."""
+    size = f"at least {percent(100 * item['smallest_effect'])} % {item['direction']}"
+    return f"{item['arm']} has {size} {metric_of(item['metric']).label} than {item['baseline']} {_at(concurrency)}"
+
+
+def judged(outcome: str, statement: str, verdict: str | None, wholly: bool) -> str:
+    """The outcome of a hypothesis declared before measuring. `verdict`: the sentence of its comparison, None where
+    there are no such runs; `wholly`: the whole interval lies beyond the smallest effect."""
+    if verdict is None:
+        return f"Not measured: {statement}. Next: measure both arms there."
+    more = " The whole interval lies beyond the smallest effect." if wholly else ""
+    return f"{_start(outcome)}: {statement}. {verdict}{more}"
+
+
+def exploratory(statement: str, verdict: str | None) -> str:
+    """Of a hypothesis that was not declared before measuring."""
+    said = f"Not declared before measuring, so exploratory: {statement}."
+    return f"{said} {verdict or 'No such runs.'} Next: leave it in the booking file and measure a new booking."
+
+
 def _factor(row: Row, metric: Metric, arm: str, base: str, where: str, because: str | None) -> str:
     """A ratio of 2 or more, the larger side named first, so that it reads the same whichever way is better."""
     ratio = row["value"] / row["baseline_value"]
@@ -199,8 +220,8 @@ def _factor(row: Row, metric: Metric, arm: str, base: str, where: str, because: 
 
 def _band(row: Row) -> str:
     if row["band_pct"] is None:
-        return "how far one boot reads from another is not known"
-    return f"one boot reads up to ±{percent(row['band_pct'])} % from another by noise alone"
+        return "how far they may read apart by noise alone is not known"
+    return f"they may read ±{percent(row['band_pct'])} % apart by noise alone"
 
 
 def _interval(row: Row) -> Interval:

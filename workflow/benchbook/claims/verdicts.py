@@ -14,6 +14,7 @@ from benchbook import schema
 from benchbook.claims import remedies, sentences
 from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
 from benchbook.claims.reach import sessions_to_find
+from benchbook.claims.records import Row, records
 from benchbook.claims.usable import METRICS, counted, joined, tags_of
 from benchbook.derive import little
 from benchbook.statistics import power
@@ -23,8 +24,6 @@ PRIOR_SIGMAS = 0.015, 0.01
 """Between sessions and between runs of one, until either is measured (method.md 4)."""
 
 VOIDED_BY = {"fit": frozenset({"REGIME"}), "occupancy": frozenset({"TELEM"})}
-Row = dict[str, Any]
-Frames = Mapping[str, pd.DataFrame]
 
 
 def table(
@@ -51,14 +50,6 @@ def table(
         *_occupancies(records(occupancy), seen, booking),
     ]
     return schema.check(pd.DataFrame(rows), "verdicts") if rows else schema.empty("verdicts")
-
-
-def records(frame: pd.DataFrame) -> list[Row]:
-    """The rows of `frame` as dicts of plain values, a null as None."""
-    return [
-        {str(name): None if pd.isna(value) else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
 
 
 class _Runs:
@@ -115,12 +106,12 @@ class _About:
 
 def _verdict(
     claim: Claim, about: _About, booking: Mapping[str, Any], sentence: Callable[[str, str | None, str | None], str],
-    sides: Mapping[str, str] | None = None, to_find: int | None = None,
+    sides: Mapping[str, str] | None = None, to_find: Callable[[], int | None] = lambda: None,
 ) -> Row:
     found, because = level(claim)
     if found == CONFOUNDED and because and sides:
         because = ", ".join(f"{tag} ({sides[tag]})" if tag in sides else tag for tag in because.split(", "))
-    replicate = _replicate(claim, found, booking, to_find) if found in IN_DOUBT else None
+    replicate = _replicate(claim, found, booking, to_find() if found == WITHIN_NOISE else None) if found in IN_DOUBT else None
     held = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []), *(["BOOKING"] if claim.bookings else [])}
     return {
         "claim_id": about.claim_id,
@@ -199,7 +190,7 @@ def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -
         yield _verdict(
             claim, about, booking, partial(say, row),
             seen.sides(row["run_ids"], "concurrency" if kind == "scale" else "arm"),
-            sessions_to_find(row, booking["comparisons"]["alpha"], smallest),
+            partial(sessions_to_find, row, booking["comparisons"]["alpha"], smallest),
         )  # fmt: skip
 
 
@@ -323,10 +314,10 @@ def _of_boots(rows: Iterable[Row], column: str, seen: _Runs) -> list[float]:
 
 
 def _bands(comparisons: Iterable[Row]) -> dict[str, float]:
-    """Widest known band of one session against one, of each metric, in %."""
+    """Widest known band of one boot against another, of each metric, in %."""
     bands: dict[str, float] = {}
     for row in comparisons:
-        if row["band_pct"] is not None:
+        if row["band_pct"] is not None and row["kind"] != "matched session":
             bands[row["metric"]] = max(row["band_pct"], bands.get(row["metric"], 0.0))
     return bands
 

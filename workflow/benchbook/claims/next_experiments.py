@@ -1,0 +1,255 @@
+"""Table `next_experiments`: what to run next, the most claims out of doubt for the money first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchbook import schema
+from benchbook.claims import remedies
+from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, REFUSED, UNREPLICATED, WITHIN_NOISE
+from benchbook.claims.reach import sessions_to_find
+from benchbook.claims.records import Row, records
+from benchbook.claims.timings import Timings, timings
+
+LEVELS_MIN, REPEATS_MIN = 6, 3
+"""Concurrencies and repeats that a fit asks (method.md 6)."""
+
+AGAIN = frozenset({"INCOMPLETE"})
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    """A candidate: what to run and why, the claims that it would move, its boots and node time, and how."""
+
+    what: str
+    why: str
+    claims: tuple[str, ...]
+    sessions: int
+    time_s: float | None
+    how: str
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the booking has, and what a session of it takes."""
+
+    booking: Mapping[str, Any]
+    times: Timings
+    arms: tuple[str, ...]
+
+    @property
+    def planned(self) -> int:
+        count: int = self.booking["schedule"]["sessions_per_arm"]
+        return count
+
+    @property
+    def levels(self) -> list[int]:
+        return list(self.booking["workload"]["concurrency"])
+
+    def boots_s(self, per_arm: int, further: int = 0, repeats: int | None = None) -> float | None:
+        """Node time of `per_arm` boots of each arm, with `further` concurrencies or other `repeats`."""
+        times = self.times if repeats is None else Timings(
+            self.times.boot_s, self.times.warmup_s, self.times.run_s, repeats
+        )
+        each = [times.session_s(arm, self.levels, further) for arm in self.arms]
+        return None if None in each else per_arm * sum(seconds for seconds in each if seconds is not None)
+
+    def part_s(self, arm: str, share: float) -> float | None:
+        """Node time of one boot of `arm` with that share of its readings and runs."""
+        boot_s, whole_s = self.times.session_s(arm, []), self.times.session_s(arm, self.levels)
+        return None if boot_s is None or whole_s is None else boot_s + share * (whole_s - boot_s)
+
+
+def table(
+    verdicts: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    sessions: pd.DataFrame,
+    timeline: pd.DataFrame,
+    booking: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Table `next_experiments`, ordered by claims per dollar, which at one price is claims per hour; those of unknown
+    time last. Claims counted are those in doubt (method.md 10) that the experiment alone would settle: a claim that
+    lacks boots and carries a tag is not moved by boots. What an experiment finds may still be WITHIN NOISE.
+
+    Experiments are alternatives as often as steps: after each, the report makes the list anew.
+    """
+    claims = [row for row in records(verdicts) if row["level"] in IN_DOUBT]
+    per_session = booking["workload"]["repeats"] * len(booking["clients"])
+    plan = _Plan(booking, timings(sessions, timeline, per_session), tuple(arm["name"] for arm in booking["arms"]))
+    found = [
+        *_again(claims, records(sessions), plan),
+        *_boots(claims, plan),
+        *_without_tags(claims, plan),
+        *_finer(claims, records(comparisons), plan),
+        *_fits(claims, plan),
+        *_floor(records(verdicts), plan),
+    ]
+    price = booking["node"]["price_usd_per_hour"]
+    ordered = sorted((item for item in found if item.claims), key=_order)
+    rows = [_row(rank, item, price) for rank, item in enumerate(ordered, start=1)]
+    return schema.check(pd.DataFrame(rows), "next_experiments") if rows else schema.empty("next_experiments")
+
+
+def _order(item: _Experiment) -> tuple[float, int, int]:
+    rate = math.inf if item.time_s == 0 else len(item.claims) / item.time_s if item.time_s else -1.0
+    return -rate, -len(item.claims), item.sessions
+
+
+def _row(rank: int, item: _Experiment, price: float | None) -> Row:
+    hours = item.time_s / 3600 if item.time_s is not None else None
+    return {
+        "rank": rank,
+        "experiment": item.what,
+        "why": item.why,
+        "claims": len(item.claims),
+        "claim_ids": " ".join(item.claims),
+        "sessions": item.sessions,
+        "time_s": item.time_s,
+        "usd": hours * price if hours is not None and price is not None else None,
+        "claims_per_hour": len(item.claims) / hours if hours else None,
+        "how": item.how,
+    }
+
+
+def _tags(claim: Row) -> frozenset[str]:
+    return frozenset(filter(None, (claim["tags"] or "").split(",")))
+
+
+def _settled(claims: Iterable[Row], sessions: int, without: frozenset[str]) -> tuple[str, ...]:
+    """Ids of the claims that lack nothing else than `without` their tags and up to `sessions` boots a side."""
+    return tuple(
+        claim["claim_id"] for claim in claims
+        if claim["level"] in (REFUSED, CONFOUNDED, UNREPLICATED)
+        and (_tags(claim) or claim["level"] == UNREPLICATED)
+        and _tags(claim) <= without and claim["sessions_needed"] <= sessions
+    )  # fmt: skip
+
+
+def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """The runs that failed, once more: as many sessions as lack runs, of each the share that it lacks; one boot of each
+    arm concerned where all have a result, and some requests of it failed. None for a failure that was expected."""
+    foreseen = {row["arm"] for row in sessions if row["expected_failure"]}
+    open_to_it = [claim for claim in claims if _tags(claim) and not foreseen & {claim["arm"], claim["baseline"]}]
+    moved = _settled(open_to_it, plan.planned, AGAIN)
+    due = [row for row in sessions
+           if row["status"] != "set-aside" and not row["expected_failure"]
+           and (row["runs_done"] < row["runs_planned"] or row["status"] == "failed")]  # fmt: skip
+    boots = [(row["arm"], _lacking(row)) for row in due] or [
+        (arm, 1.0) for arm in plan.arms if any(claim["arm"] == arm for claim in open_to_it if claim["claim_id"] in moved)
+    ]
+    each = [plan.part_s(arm, lacking) for arm, lacking in boots]
+    yield _Experiment(
+        "Measure the failed runs again", "runs that failed or are missing refuse these claims", moved, len(boots),
+        None if None in each else sum(seconds for seconds in each if seconds is not None),
+        f"benchbook retry {plan.booking['id']}",
+    )  # fmt: skip
+
+
+def _lacking(session: Row) -> float:
+    """Share of its planned runs that a session lacks."""
+    if not session["runs_planned"] or not session["runs_done"]:
+        return 1.0
+    return 1 - float(session["runs_done"] / session["runs_planned"])
+
+
+def _boots(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """More boots of every arm, for the claims that lack nothing else."""
+    lacking = [claim for claim in claims if claim["level"] == UNREPLICATED]
+    for target in sorted({max(claim["sessions_needed"], claim["sessions"]) for claim in lacking}):
+        moved = [claim for claim in lacking if claim["sessions_needed"] <= target]
+        more = max((target - claim["sessions"] for claim in moved), default=0)
+        repeats = math.ceil(REPEATS_MIN / target)
+        short = repeats > plan.booking["workload"]["repeats"]
+        if more <= 0:  # boots enough, runs too few
+            yield _Experiment(
+                f"Run each concurrency {repeats} times a boot", "fewer than three runs stand behind these claims",
+                tuple(claim["claim_id"] for claim in moved), target * len(plan.arms),
+                plan.boots_s(target, repeats=repeats * len(plan.booking["clients"])),
+                f"workload.repeats: {repeats}",
+            )  # fmt: skip
+            continue
+        sessions = max(target, plan.planned)
+        yield _Experiment(
+            f"Boot each arm {'once more' if more == 1 else f'{more} more times'}",
+            "repeats inside one boot are no replicates: these claims lack boots",
+            tuple(claim["claim_id"] for claim in moved), more * len(plan.arms), plan.boots_s(more),
+            f"schedule.sessions_per_arm: {sessions}" + (f"; workload.repeats: {repeats}" if short else ""),
+        )  # fmt: skip
+
+
+def _without_tags(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """All arms anew with what caused a set of tags removed, as often as SOLID asks: runs with a tag cannot be mended by
+    further ones beside them."""
+    target = max(plan.planned, plan.booking["comparisons"]["sessions_min"])
+    for tags in sorted({_tags(claim) - AGAIN for claim in claims} - {frozenset()}, key=sorted):
+        moved = _settled(claims, target, tags | AGAIN)
+        named = ", ".join(sorted(tags))
+        ways = [remedies.of(tag).how.format(booking=plan.booking["id"], sessions=target) for tag in sorted(tags)]
+        if target > plan.planned:
+            ways.append(f"schedule.sessions_per_arm: {target}")
+        means = "; ".join(remedies.of(tag).means for tag in sorted(tags))
+        yield _Experiment(
+            f"Measure anew without {named}: {remedies.to_do(tags)}", means, moved, target * len(plan.arms),
+            plan.boots_s(target), "; ".join(dict.fromkeys(ways)),
+        )  # fmt: skip
+
+
+def _finer(claims: Sequence[Row], comparisons: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """Boots that find an effect of the size seen, where it could not be told from noise."""
+    doubted = {claim["claim_id"] for claim in claims if claim["level"] == WITHIN_NOISE}
+    said = plan.booking["comparisons"]
+    needs: dict[str, int] = {}
+    have: dict[str, int] = {}
+    for row in comparisons:
+        if row["comparison_id"] in doubted and row["balanced"]:
+            sessions = sessions_to_find(row, said["alpha"], 100 * said["smallest_effect"])
+            if sessions is not None:
+                needs[row["comparison_id"]] = sessions
+                have[row["comparison_id"]] = min(row["sessions"], row["baseline_sessions"])
+    for target in sorted(set(needs.values())):
+        moved = tuple(claim for claim, sessions in needs.items() if sessions <= target)
+        more = target - min(have[claim] for claim in moved)
+        yield _Experiment(
+            f"Boot each arm {'once more' if more == 1 else f'{more} more times'}, to {target}",
+            "so many boots find effects of the size seen in 4 of 5 tries", moved, more * len(plan.arms),
+            plan.boots_s(more), f"schedule.sessions_per_arm: {target}",
+        )  # fmt: skip
+
+
+def _fits(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """More concurrencies and repeats for a fit that the data do not carry."""
+    moved = tuple(claim["claim_id"] for claim in claims
+                  if claim["kind"] == "fit" and claim["level"] == REFUSED and not _tags(claim))  # fmt: skip
+    further = max(0, LEVELS_MIN - len(plan.levels))
+    repeats = max(REPEATS_MIN, plan.booking["workload"]["repeats"])
+    if not further and repeats == plan.booking["workload"]["repeats"]:
+        return
+    target = max(plan.planned, plan.booking["comparisons"]["sessions_min"])
+    ways = [f"workload.concurrency: {LEVELS_MIN} values or more"] if further else []
+    ways.append(f"workload.repeats: {repeats}")
+    if target > plan.planned:
+        ways.append(f"schedule.sessions_per_arm: {target}")
+    yield _Experiment(
+        f"Measure at {len(plan.levels) + further} concurrencies, {repeats} runs each",
+        "a fixed cost takes six concurrencies, and repeats to test its fit", moved, target * len(plan.arms),
+        plan.boots_s(target, further, repeats * len(plan.booking["clients"])), "; ".join(ways),
+    )  # fmt: skip
+
+
+def _floor(verdicts: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
+    """The node's bandwidth, which costs no run: without it no step can be held against its byte floor."""
+    node = plan.booking["node"]
+    if not node["gpus"] or node["memory_bandwidth_tb_s"] is not None or not plan.booking["model"]["sizes"]:
+        return
+    points = dict.fromkeys((row["arm"], row["concurrency"]) for row in verdicts
+                           if row["kind"] == "value" and row["concurrency"] is not None)  # fmt: skip
+    yield _Experiment(
+        "State the memory bandwidth of one GPU", "no decode step can be held against its byte floor",
+        tuple(f"floor/{arm}/c{concurrency}" for arm, concurrency in points), 0, 0.0,
+        f"memory_bandwidth_tb_s in config/nodes/{node['name']}.yaml",
+    )  # fmt: skip
