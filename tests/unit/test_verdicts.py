@@ -8,9 +8,21 @@ import frames
 import pandas as pd
 import pytest
 import verdictinput
-from benchbook.claims.levels import CONFOUNDED, EQUIVALENT, REFUSED, SOLID, SOLID_SCALE, UNREPLICATED, WITHIN_NOISE
+from benchbook.claims import sentences
+from benchbook.claims.levels import (
+    CONFOUNDED,
+    EQUIVALENT,
+    IN_DOUBT,
+    ORDER,
+    REFUSED,
+    SOLID,
+    SOLID_SCALE,
+    UNREPLICATED,
+    WITHIN_NOISE,
+)
 from benchbook.claims.sentences import number, percent
-from hypothesis import given, settings
+from benchbook.claims.usable import METRICS
+from hypothesis import given
 from hypothesis import strategies as st
 from verdictinput import METRIC, booking, comparison, runs, verdict, verdict_table
 
@@ -152,26 +164,24 @@ def test_no_claim_without_rows():
     assert verdict_table(runs()).empty
 
 
-METRICS = st.sampled_from(["tpot_mean_ms", "ttft_mean_ms", "throughput_tok_s", "itl_p50_ms"])
+ROW = comparison(runs())
 
 
-@settings(max_examples=25, deadline=None)
 @given(
-    METRICS, st.integers(1, 4), st.sampled_from(["", "BIMODAL", "UNWARMED", "STALLED", "RETOKENIZED,CLIENT"]),
-    st.booleans(), st.floats(-40, 40), st.floats(0.1, 10),
+    st.sampled_from(list(METRICS)), st.sampled_from(ORDER), st.floats(-60, 300).filter(lambda effect: abs(effect) > 1),
+    st.floats(0.01, 10), st.sampled_from([sentences.comparison, sentences.scale]),
 )  # fmt: skip
-def test_no_direction_where_the_level_forbids_one(metric, sessions, tags, complete, effect, half):
-    table = runs(sessions, 1, tags=tags)
-    if not complete:
-        table.loc[0, "status"] = "failed"
-    row = verdict(table, effect_pct=effect, half_pct=half if sessions > 1 else None, metric=metric)
-    if row["level"] in (REFUSED, CONFOUNDED, UNREPLICATED, WITHIN_NOISE, EQUIVALENT):
-        assert not DIRECTION.search(row["sentence"]), row["sentence"]
-    else:
-        assert DIRECTION.search(row["sentence"])
-    if row["level"] in (REFUSED, CONFOUNDED, UNREPLICATED):
-        assert "Next: " in row["sentence"]
-    assert "None" not in row["sentence"] and "nan" not in row["sentence"]
+def test_no_direction_where_the_level_forbids_one(metric, level, effect_pct, half, say):
+    half_pct = half if level != SOLID else min(half, abs(effect_pct) / 2)
+    row = ROW | {"metric": metric, "effect_pct": effect_pct, "value": 11.5 * (1 + effect_pct / 100),
+                 "holm_low_pct": effect_pct - half_pct, "holm_high_pct": effect_pct + half_pct}  # fmt: skip
+    sentence = say(row, level, "UNWARMED (base)", "boot each arm 2 more times")
+    assert bool(DIRECTION.search(sentence)) == (level in (SOLID, SOLID_SCALE)), sentence
+    assert ("Next: " in sentence) == (level in IN_DOUBT)
+    assert "None" not in sentence and "nan" not in sentence
+    if level == SOLID and say is sentences.comparison:
+        good = (effect_pct > 0) == (METRICS[metric].better == "higher")
+        assert sentence.endswith("better." if good else "worse.")
 
 
 @pytest.mark.parametrize(("value", "shown"), [

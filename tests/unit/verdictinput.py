@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import frames
 import pandas as pd
 from benchbook import schema
 from benchbook.claims import hypotheses, next_experiments, verdicts
-
-import frames
 
 METRIC = "tpot_mean_ms"
 

@@ -139,9 +139,8 @@ def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Itera
     due = [row for row in sessions
            if row["status"] != "set-aside" and not row["expected_failure"]
            and (row["runs_done"] < row["runs_planned"] or row["status"] == "failed")]  # fmt: skip
-    boots = [(row["arm"], _lacking(row)) for row in due] or [
-        (arm, 1.0) for arm in plan.arms if any(claim["arm"] == arm for claim in open_to_it if claim["claim_id"] in moved)
-    ]
+    concerned = {claim["arm"] for claim in open_to_it if claim["claim_id"] in moved}
+    boots = [(row["arm"], _lacking(row)) for row in due] or [(arm, 1.0) for arm in plan.arms if arm in concerned]
     each = [plan.part_s(arm, lacking) for arm, lacking in boots]
     yield _Experiment(
         "Measure the failed runs again", "runs that failed or are missing refuse these claims", moved, len(boots),

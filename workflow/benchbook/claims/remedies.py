@@ -21,7 +21,8 @@ TAGS = {
                          "benchbook retry {booking}"),
     "UNWARMED": Remedy("the server was not warm", "warm up with more readings until the rule is met",
                        "warmup.max_readings: twice as many"),
-    "UNSTEADY": Remedy("the run is mostly ramp and drain", "measure runs of more waves", "workload.waves: twice as many"),
+    "UNSTEADY": Remedy("the run is mostly ramp and drain", "measure runs of more waves",
+                       "workload.waves: twice as many"),
     "STALLED": Remedy("requests stood still", "boot several times: a stall that comes back is the server's, see "
                       "Anomalies", "schedule.sessions_per_arm: {sessions}"),
     "BIMODAL": Remedy("TTFT falls into two groups", "boot several times, and quote both groups if they stay",

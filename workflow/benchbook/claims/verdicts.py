@@ -111,7 +111,9 @@ def _verdict(
     found, because = level(claim)
     if found == CONFOUNDED and because and sides:
         because = ", ".join(f"{tag} ({sides[tag]})" if tag in sides else tag for tag in because.split(", "))
-    replicate = _replicate(claim, found, booking, to_find() if found == WITHIN_NOISE else None) if found in IN_DOUBT else None
+    replicate = None
+    if found in IN_DOUBT:
+        replicate = _replicate(claim, found, booking, to_find() if found == WITHIN_NOISE else None)
     held = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []), *(["BOOKING"] if claim.bookings else [])}
     return {
         "claim_id": about.claim_id,
