@@ -68,6 +68,11 @@ class _Runs:
     def sessions(self, run_ids: str) -> int:
         return int(self.of(run_ids)["session_id"].nunique())
 
+    def bookings(self, run_ids: str) -> int:
+        """Bookings of the arm that has fewer; 1 where table runs does not name them."""
+        mine = self.of(run_ids)
+        return int(mine.groupby("arm")["booking"].nunique().min()) if "booking" in mine else 1
+
     def impossible(self, run_ids: str) -> int:
         """Runs that Little's check refuses with a delta that cannot be (method.md 5)."""
         mine = self.of(run_ids)
@@ -171,7 +176,7 @@ def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -
             incomplete=row["incomplete_runs"],
             impossible=seen.impossible(row["run_ids"]),
             refused=f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None,
-            bookings=1 if row["kind"] == "cross-booking" else None,
+            bookings=seen.bookings(row["run_ids"]) if row["kind"] == "cross-booking" else None,
             sessions=min(row["sessions"], row["baseline_sessions"]),
             sessions_needed=_sessions_needed(row, booking),
             runs=min(row["runs"], row["baseline_runs"]),
@@ -238,8 +243,10 @@ def _fits(
             voided_by=VOIDED_BY["fit"],
             incomplete=seen.incomplete(arm),
             impossible=seen.impossible(ids),
-            refused=row["refused"] or ("no model could be fitted; measure at more concurrencies"
-                                       if row["t_fixed_ms"] is None else None),
+            refused=_sentence_end(row["refused"]) or (
+                None if row["chosen"] and row["t_fixed_ms"] is not None
+                else "no model could be fitted; measure at more concurrencies"
+            ),
             sessions=seen.sessions(ids),
             sessions_needed=booking["comparisons"]["sessions_min"],
             runs=len(ids.split()),
@@ -295,7 +302,7 @@ def _occupancies(rows: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]) -
             voided_by=VOIDED_BY["occupancy"],
             incomplete=seen.incomplete(arm, concurrency),
             impossible=seen.impossible(ids),
-            refused=refused or (None if shares else "no telemetry covers the window; sample all of it"),
+            refused=_sentence_end(refused) or (None if shares else "no telemetry covers the window; sample all of it"),
             sessions=seen.sessions(ids),
             sessions_needed=booking["comparisons"]["sessions_min"],
             runs=len(mine),
@@ -326,6 +333,11 @@ def _bands(comparisons: Iterable[Row]) -> dict[str, float]:
 
 def _prior_band() -> float:
     return 100 * power.band(*PRIOR_SIGMAS)
+
+
+def _sentence_end(text: str | None) -> str | None:
+    """A reason of another table, to stand inside a sentence."""
+    return text.rstrip(".") if text else None
 
 
 def _voided_by(metric: str) -> frozenset[str]:
