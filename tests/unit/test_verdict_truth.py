@@ -20,7 +20,7 @@ from simulated import THRESHOLDS, oracle
 from verdictinput import booking
 
 TPOT, TTFT, TOK_S = "tpot_mean_ms", "ttft_mean_ms", "throughput_tok_s"
-BOOT_S, C, WAVES, LOUT = 1000.0, 8, 10, 32
+BOOT_S, C, WAVES, LOUT = 1000.0, 8, 10, 24
 BOOT_SIGMA = 0.002
 AGED = Counted({}, {'vllm:request_success_total{finished_reason="length"}': 9.0,
                     "vllm:time_to_first_token_seconds_count": 9.0})  # fmt: skip
@@ -116,7 +116,7 @@ def test_four_percent_over_three_boots_are_solid():
     assert found["exploratory"].dropna().all(), "nothing was declared"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_same_server_twice_is_no_claim(seed):
     found = claims(measured({"base": BASE, "fast": BASE}, seed=seed))
     compared = found[found["kind"] == "comparison"]
@@ -176,7 +176,7 @@ def test_a_baseline_after_a_warmup_that_did_not_converge_confounds_every_compari
     assert set(compared["level"]) == {CONFOUNDED} and set(compared["because"]) == {"UNWARMED (base)"}
 
 
-LEVELS = (1, 2, 4, 8, 16, 24)
+LEVELS = (1, 2, 4, 8, 16)
 LINE = {"t_fixed_ms": 17.0, "c_ms": 0.3, "step_sigma": 0.01}
 sweep = partial(measured, boots=3, levels=LEVELS)
 
@@ -186,7 +186,7 @@ def test_a_line_of_steps_is_solid_and_the_truth_is_in_its_interval():
     found = claims(tables, LEVELS)
     assert found.loc["fit/base", "level"] == SOLID
     assert "fixed cost of the decode step 1" in found.loc["fit/base", "sentence"]
-    assert found.loc["fit/base", "sentence"].endswith("of it at C=24.")
+    assert found.loc["fit/base", "sentence"].endswith("of it at C=16.")
     assert found[found["kind"] == "scale"]["level"].tolist() == [SOLID_SCALE]
 
 

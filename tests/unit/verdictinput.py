@@ -61,7 +61,7 @@ def comparison(of: pd.DataFrame, effect_pct: float = -4.0, half_pct: float | Non
         "sessions": sides["mtp"]["session_id"].nunique(), "baseline_sessions": sides["base"]["session_id"].nunique(),
         "runs": len(sides["mtp"]), "baseline_runs": len(sides["base"]),
         "incomplete_runs": int((of["status"] != "ok").sum()), "effect_pct": effect_pct, "effect_low_pct": ends[0],
-        "effect_high_pct": ends[1], "holm_low_pct": ends[0], "holm_high_pct": ends[1], "balanced": True,
+        "effect_high_pct": ends[1], "holm_low_pct": ends[0], "holm_high_pct": ends[1], "method": "t", "balanced": True,
         "equivalent": None if half_pct is None else max(map(abs, ends)) < 2, "equivalence_margin_pct": 2.0,
         "mde_pct": 100 * math.expm1(0.0307), "band_pct": 5.0, "sigma_from": "the method's prior",
         "worst_ratio": 1.01, "tags": ",".join(sorted({tag for tags in of["tags"] for tag in tags.split(",") if tag})),

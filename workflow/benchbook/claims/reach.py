@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from benchbook.claims.estimators import MATCHED
 from benchbook.statistics import power
 
 SESSIONS_MAX = 30
@@ -22,7 +23,7 @@ def sessions_to_find(row: Mapping[str, Any], alpha: float, smallest_pct: float) 
     have = min(row["sessions"], row["baseline_sessions"])
     if row["mde_pct"] is None or row["effect_pct"] is None or have < 2:
         return None
-    paired, corrected = row["kind"] == "matched session", alpha / max(row["family_size"], 1)
+    paired, corrected = row["kind"] == MATCHED, alpha / max(row["family_size"], 1)
     sigma = math.log1p(row["mde_pct"] / 100) / _mde(have, corrected, paired)
     wanted = max(abs(math.log1p(row["effect_pct"] / 100)), math.log1p(smallest_pct / 100))
     for sessions in range(have + 1, SESSIONS_MAX + 1):

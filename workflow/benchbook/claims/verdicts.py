@@ -11,18 +11,15 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
-from benchbook.claims import remedies, sentences
+from benchbook.claims import estimators, noise, remedies, sentences
+from benchbook.claims.behind import Behind
 from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
-from benchbook.claims.usable import METRICS, counted, joined, tags_of
-from benchbook.derive import little
+from benchbook.claims.usable import METRICS, counted, joined
 from benchbook.statistics import power
 
-REGISTRY_DF_MIN, ABBA_SESSIONS = 8, 2
-PRIOR_SIGMAS = 0.015, 0.01
-"""Between sessions and between runs of one, until either is measured (method.md 4)."""
-
+ABBA_SESSIONS = 2
 VOIDED_BY = {"fit": frozenset({"REGIME"}), "occupancy": frozenset({"TELEM"})}
 
 
@@ -41,7 +38,7 @@ def table(
     Behind a value stand the counted runs of its arm and concurrency, behind a fit those of its arm: one of them that
     is not ok refuses the claim, though it gave no point, because what failed may be just what would have differed.
     """
-    seen = _Runs(counted(runs, booking["clients"]), booking)
+    seen = Behind(counted(runs, booking["clients"]))
     rows = [
         *_comparisons(records(comparisons), seen, booking),
         *_values(records(repeatability), _bands(records(comparisons)), seen, booking),
@@ -50,49 +47,6 @@ def table(
         *_occupancies(records(occupancy), seen, booking),
     ]
     return schema.check(pd.DataFrame(rows), "verdicts") if rows else schema.empty("verdicts")
-
-
-class _Runs:
-    """The counted runs, by what a claim asks of them."""
-
-    def __init__(self, runs: pd.DataFrame, booking: Mapping[str, Any]) -> None:
-        self._runs = runs
-        self._clients = booking["clients"]
-
-    def of(self, run_ids: str) -> pd.DataFrame:
-        return self._runs[self._runs["run_id"].isin(run_ids.split())]
-
-    def tags(self, run_ids: str) -> frozenset[str]:
-        return frozenset(filter(None, tags_of(self.of(run_ids)).split(",")))
-
-    def sessions(self, run_ids: str) -> int:
-        return int(self.of(run_ids)["session_id"].nunique())
-
-    def bookings(self, run_ids: str) -> int:
-        """Bookings of the arm that has fewer; 1 where table runs does not name them."""
-        mine = self.of(run_ids)
-        return int(mine.groupby("arm")["booking"].nunique().min()) if "booking" in mine else 1
-
-    def impossible(self, run_ids: str) -> int:
-        """Runs that Little's check refuses with a delta that cannot be (method.md 5)."""
-        mine = self.of(run_ids)
-        above = mine["little_delta"].astype("Float64").fillna(0.0) > little.CLOCK_ERROR
-        return int(((mine["little"] == little.REFUSED).fillna(False) & above).sum())
-
-    def incomplete(self, arm: str, concurrency: int | None = None) -> int:
-        mine = self._runs[self._runs["arm"] == arm]
-        mine = mine if concurrency is None else mine[mine["concurrency"] == concurrency]
-        return int((mine["status"] != "ok").sum())
-
-    def sides(self, run_ids: str, by: str) -> dict[str, str]:
-        """Each tag and whose runs carry it: the values of column `by`."""
-        mine = self.of(run_ids)
-        carriers = {
-            tag: sorted(mine.loc[[tag in tags.split(",") for tags in mine["tags"]], by].unique())
-            for tag in self.tags(run_ids)
-        }
-        shown = "C={}" if by == "concurrency" else "{}"
-        return {tag: ", ".join(shown.format(item) for item in items) for tag, items in carriers.items()}
 
 
 @dataclass(frozen=True)
@@ -162,7 +116,7 @@ def _replicate(claim: Claim, found: str, booking: Mapping[str, Any], to_find: in
     return "; ".join(steps) or None
 
 
-def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -> Iterable[Row]:
+def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) -> Iterable[Row]:
     for row in rows:
         kind = "scale" if row["question"] == "scale" else "comparison"
         lacking = [row[side] for side, value in (("arm", "value"), ("baseline", "baseline_value"))
@@ -176,7 +130,7 @@ def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -
             incomplete=row["incomplete_runs"],
             impossible=seen.impossible(row["run_ids"]),
             refused=f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None,
-            bookings=seen.bookings(row["run_ids"]) if row["kind"] == "cross-booking" else None,
+            bookings=seen.bookings(row["run_ids"]) if row["kind"] == estimators.BOOKINGS else None,
             sessions=min(row["sessions"], row["baseline_sessions"]),
             sessions_needed=_sessions_needed(row, booking),
             runs=min(row["runs"], row["baseline_runs"]),
@@ -204,12 +158,12 @@ def _comparisons(rows: Iterable[Row], seen: _Runs, booking: Mapping[str, Any]) -
 def _sessions_needed(row: Row, booking: Mapping[str, Any]) -> int:
     """Boots of each side that SOLID asks: two are enough in ABBA order when the noise is known from elsewhere."""
     least: int = booking["comparisons"]["sessions_min"]
-    known = row["sigma_from"] == "registry" and (row["sigma_df"] or 0) >= REGISTRY_DF_MIN
+    known = row["sigma_from"] == noise.REGISTRY and (row["sigma_df"] or 0) >= noise.DF_MIN
     return min(least, ABBA_SESSIONS) if known and booking["schedule"]["order"] == "ABBA" else least
 
 
 def _values(
-    rows: Iterable[Row], bands: Mapping[str, float], seen: _Runs, booking: Mapping[str, Any]
+    rows: Iterable[Row], bands: Mapping[str, float], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     for row in rows:
         claim = Claim(
@@ -230,7 +184,7 @@ def _values(
 
 
 def _fits(
-    rows: Sequence[Row], tolls: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]
+    rows: Sequence[Row], tolls: Sequence[Row], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted."""
     for arm in dict.fromkeys(row["arm"] for row in rows):
@@ -260,7 +214,7 @@ def _fits(
 
 
 def _floors(
-    rows: Iterable[Row], bands: Mapping[str, float], seen: _Runs, booking: Mapping[str, Any]
+    rows: Iterable[Row], bands: Mapping[str, float], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     """The step over its floor; SOLID-SCALE when even the low end over the busiest rank's floor is a factor 2."""
     for row in rows:
@@ -286,15 +240,17 @@ def _floors(
         yield _verdict(claim, about, booking, partial(sentences.floor, row))
 
 
-def _occupancies(rows: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]) -> Iterable[Row]:
+def _occupancies(rows: Sequence[Row], seen: Behind, booking: Mapping[str, Any]) -> Iterable[Row]:
     """Busy and idle time of an arm at a concurrency; none on a node without a GPU."""
     if not booking["node"]["gpus"]:
         return
     for arm, concurrency in dict.fromkeys((row["arm"], row["concurrency"]) for row in rows):
         mine = [row for row in rows if (row["arm"], row["concurrency"]) == (arm, concurrency)]
         ids = " ".join(row["run_id"] for row in mine)
-        shares = _of_boots(mine, "utilization", seen)
-        idle = _of_boots(mine, "idle_ms", seen)
+        shares, idle = (
+            seen.by_session((row["run_id"], row[column]) for row in mine if row[column] is not None)
+            for column in ("utilization", "idle_ms")
+        )
         refused = next((row["refused"] for row in mine if row["refused"] is not None), None)
         claim = Claim(
             kind="occupancy",
@@ -313,26 +269,18 @@ def _occupancies(rows: Sequence[Row], seen: _Runs, booking: Mapping[str, Any]) -
         yield _verdict(claim, about, booking, partial(sentences.occupancy, mine[0], busy, idle_ms))
 
 
-def _of_boots(rows: Iterable[Row], column: str, seen: _Runs) -> list[float]:
-    """Mean of `column` in each session that has it."""
-    filled = pd.DataFrame([{"run_id": row["run_id"], "value": row[column]} for row in rows if row[column] is not None])
-    if filled.empty:
-        return []
-    sessions = seen.of(" ".join(filled["run_id"])).set_index("run_id")["session_id"]
-    return [float(mean) for mean in filled["value"].groupby(filled["run_id"].map(sessions)).mean()]
-
-
 def _bands(comparisons: Iterable[Row]) -> dict[str, float]:
     """Widest known band of one boot against another, of each metric, in %."""
     bands: dict[str, float] = {}
     for row in comparisons:
-        if row["band_pct"] is not None and row["kind"] != "matched session":
+        if row["band_pct"] is not None and row["kind"] != estimators.MATCHED:
             bands[row["metric"]] = max(row["band_pct"], bands.get(row["metric"], 0.0))
     return bands
 
 
 def _prior_band() -> float:
-    return 100 * power.band(*PRIOR_SIGMAS)
+    """That of the method, until a metric's noise is known."""
+    return 100 * power.band(noise.UNMEASURED.session_sigma, noise.UNMEASURED.repeat_sigma)
 
 
 def _sentence_end(text: str | None) -> str | None:
