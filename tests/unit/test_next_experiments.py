@@ -91,6 +91,7 @@ def test_a_tag_is_removed_by_measuring_anew_and_boots_alone_do_not_move_it():
     assert by_name["Boot each arm 2 more times"]["claim_ids"] == clean["comparison_id"]
     anew = by_name["Measure anew without UNWARMED"]
     assert anew["claims"] == 2 and anew["sessions"] == 6
+    assert anew["time_s"] == pytest.approx(6 * (BOOT_S + TEARDOWN_S + 2 * WARMUP_S + 3 * RUN_S)), "twice the readings"
     assert "warmup.max_readings" in anew["how"] and "sessions_per_arm: 3" in anew["how"]
     assert rows[0] is anew, "two claims for six boots are more than one for four"
 
@@ -138,6 +139,18 @@ def test_a_fit_asks_for_concurrencies_and_a_floor_for_the_bandwidth():
     assert wider["claim_ids"] == "fit/base"
     one = BOOT_S + TEARDOWN_S + 6 * (WARMUP_S + 3 * RUN_S)
     assert wider["time_s"] == pytest.approx(3 * one)
+
+
+def test_a_claim_that_its_table_refuses_is_not_moved_by_removing_a_tag():
+    table = runs(3)
+    table["tags"] = "STALLED"
+    ids = " ".join(table["run_id"][:9])
+    fit = {"arm": "base", "response": "step", "model": "line", "chosen": False, "points": 9, "levels": 1, "df": 7,
+           "refused": "One concurrency; measure at six.", "run_ids": ids}  # fmt: skip
+    row = comparison(table)
+    found = verdict_table(table, comparisons=[row], fixed_cost=[fit])
+    (first,) = experiments(found, [row], booking(), *measured(3)).to_dict("records")
+    assert first["claim_ids"] == row["comparison_id"]
 
 
 def test_nothing_in_doubt_nothing_to_run():

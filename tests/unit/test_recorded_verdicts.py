@@ -44,7 +44,7 @@ def test_a_figure_of_one_boot_that_was_not_warm_is_confounded_and_says_all_it_la
     values = found[found["kind"] == "value"]
     assert len(values) >= 15 and set(values["level"]) == {CONFOUNDED}
     assert values["because"].str.contains("UNWARMED").all()
-    assert values["replicate"].str.contains("warm up with more readings").all()
+    assert values["replicate"].str.contains("warm up at this concurrency").all()
     assert values["replicate"].str.endswith("boot the arm 2 more times (sessions_per_arm: 3)").all()
 
 

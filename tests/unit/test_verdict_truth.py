@@ -196,7 +196,8 @@ def test_preemption_refuses_the_fit_and_confounds_the_value():
     of = tables["runs"]
     assert (of.loc[of["concurrency"] == 8, "tags"].str.contains("REGIME")).all()
     found = claims(tables, LEVELS)
-    assert found.loc["fit/base", "level"] == REFUSED and "preempted" in found.loc["fit/base", "because"]
+    fit = found.loc["fit/base"]
+    assert fit["level"] == REFUSED and fit["because"].startswith("REGIME: ") and "preempted" in fit["because"]
     assert found.loc[f"value/base/{TPOT}/c8", "level"] == CONFOUNDED
     assert found.loc[f"value/base/{TPOT}/c8", "because"].startswith("REGIME")
     assert found.loc[f"value/base/{TPOT}/c4", "level"] == SOLID
@@ -208,6 +209,6 @@ def test_eager_fallback_is_tagged_and_no_fit_is_carried_into_it():
     of = tables["runs"]
     assert (of["tags"].str.contains("REGIME") == (of["concurrency"] > 1)).all()
     found = claims(tables, LEVELS)
-    assert found.loc["fit/base", "level"] == REFUSED
+    assert found.loc["fit/base", "level"] == REFUSED and found.loc["fit/base", "because"].startswith("REGIME: ")
     assert found.loc[f"value/base/{TPOT}/c16", ["level", "because"]].tolist() == [CONFOUNDED, "REGIME"]
     assert found.loc[f"value/base/{TPOT}/c1", "level"] == SOLID

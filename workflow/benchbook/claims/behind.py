@@ -43,6 +43,10 @@ class Behind:
         return sum(run["arm"] == arm and concurrency in (None, run["concurrency"]) and run["status"] != "ok"
                    for run in self._by_id.values())  # fmt: skip
 
+    def carries(self, arm: str, tag: str) -> bool:
+        """Whether any run of `arm` has this tag."""
+        return any(run["arm"] == arm and tag in _tags(run) for run in self._by_id.values())
+
     def sides(self, run_ids: str, by: str) -> dict[str, str]:
         """Each tag and whose runs carry it: values of `by`, arm or concurrency."""
         carriers: dict[str, set[str]] = {}

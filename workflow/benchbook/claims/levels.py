@@ -86,7 +86,7 @@ def _refused(claim: Claim) -> str | None:
         return f"INCOMPLETE: {_of(claim.incomplete, 'run')} failed or fell short" if claim.incomplete else "INCOMPLETE"
     voiding = sorted(claim.tags & claim.voided_by)
     if voiding:
-        return ", ".join(voiding)
+        return ", ".join(voiding) + (f": {claim.refused}" if claim.refused else "")
     if claim.impossible:
         return f"more requests in flight than clients in {_of(claim.impossible, 'run')}: a clock or a count is wrong"
     if claim.refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -51,12 +51,18 @@ class _Plan:
     def levels(self) -> list[int]:
         return list(self.booking["workload"]["concurrency"])
 
-    def boots_s(self, per_arm: int, further: int = 0, repeats: int | None = None) -> float | None:
-        """Node time of `per_arm` boots of each arm, with `further` concurrencies or other `repeats`."""
-        times = self.times if repeats is None else Timings(
-            self.times.boot_s, self.times.warmup_s, self.times.run_s, repeats
-        )
-        each = [times.session_s(arm, self.levels, further) for arm in self.arms]
+    def but(self, warmup: float = 1.0, run: float = 1.0, repeats: int | None = None) -> _Plan:
+        """The same with warmups and runs so many times as long, or other `repeats`."""
+        times = self.times
+        return replace(self, times=Timings(
+            times.boot_s, {level: warmup * seconds for level, seconds in times.warmup_s.items()},
+            {level: run * seconds for level, seconds in times.run_s.items()},
+            times.repeats if repeats is None else repeats,
+        ))  # fmt: skip
+
+    def boots_s(self, per_arm: int, further: int = 0) -> float | None:
+        """Node time of `per_arm` boots of each arm, with `further` concurrencies."""
+        each = [self.times.session_s(arm, self.levels, further) for arm in self.arms]
         return None if None in each else per_arm * sum(seconds for seconds in each if seconds is not None)
 
     def part_s(self, arm: str, share: float) -> float | None:
@@ -124,10 +130,15 @@ def _settled(claims: Iterable[Row], sessions: int, without: frozenset[str]) -> t
     """Ids of the claims that lack nothing else than `without` their tags and up to `sessions` boots a side."""
     return tuple(
         claim["claim_id"] for claim in claims
-        if claim["level"] in (REFUSED, CONFOUNDED, UNREPLICATED)
-        and (_tags(claim) or claim["level"] == UNREPLICATED)
+        if (claim["level"] in (CONFOUNDED, UNREPLICATED) or _refused_by_tag(claim))
         and _tags(claim) <= without and claim["sessions_needed"] <= sessions
     )  # fmt: skip
+
+
+def _refused_by_tag(claim: Row) -> bool:
+    """Whether a tag is what refuses it, and not what its table says against it."""
+    reason = (claim["because"] or "").split(":")[0].split(", ")
+    return claim["level"] == REFUSED and set(reason) <= _tags(claim)
 
 
 def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
@@ -168,7 +179,7 @@ def _boots(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
             yield _Experiment(
                 f"Run each concurrency {repeats} times a boot", "fewer than three runs stand behind these claims",
                 tuple(claim["claim_id"] for claim in moved), target * len(plan.arms),
-                plan.boots_s(target, repeats=repeats * len(plan.booking["clients"])),
+                plan.but(repeats=repeats * len(plan.booking["clients"])).boots_s(target),
                 f"workload.repeats: {repeats}",
             )  # fmt: skip
             continue
@@ -194,7 +205,8 @@ def _without_tags(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
         means = "; ".join(remedies.of(tag).means for tag in sorted(tags))
         yield _Experiment(
             f"Measure anew without {named}: {remedies.to_do(tags)}", means, moved, target * len(plan.arms),
-            plan.boots_s(target), "; ".join(dict.fromkeys(ways)),
+            plan.but(warmup=2.0 if "UNWARMED" in tags else 1.0, run=2.0 if "UNSTEADY" in tags else 1.0).boots_s(target),
+            "; ".join(dict.fromkeys(ways)),
         )  # fmt: skip
 
 
@@ -236,7 +248,7 @@ def _fits(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     yield _Experiment(
         f"Measure at {len(plan.levels) + further} concurrencies, {repeats} runs each",
         "a fixed cost takes six concurrencies, and repeats to test its fit", moved, target * len(plan.arms),
-        plan.boots_s(target, further, repeats * len(plan.booking["clients"])), "; ".join(ways),
+        plan.but(repeats=repeats * len(plan.booking["clients"])).boots_s(target, further), "; ".join(ways),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ class Remedy:
 TAGS = {
     "INCOMPLETE": Remedy("runs failed, fell short or are missing", "have the failed runs measured again",
                          "benchbook retry {booking}"),
-    "UNWARMED": Remedy("the server was not warm", "warm up with more readings until the rule is met",
+    "UNWARMED": Remedy("the server was not warm", "warm up at this concurrency until the rule is met",
                        "warmup.max_readings: twice as many"),
     "UNSTEADY": Remedy("the run is mostly ramp and drain", "measure runs of more waves",
                        "workload.waves: twice as many"),

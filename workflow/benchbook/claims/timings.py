@@ -30,12 +30,14 @@ class Timings:
 
     def session_s(self, arm: str, concurrency: Iterable[int], further: int = 0) -> float | None:
         """A session of `arm` over `concurrency` and as many `further` ones as an average one takes; None without a
-        boot, or without a run at one of these. Where an arm has no session of its own, the others' mean is taken."""
+        boot, or without a run at one of these. Where an arm has no session or a concurrency no warmup, the mean of the
+        others is taken."""
         wanted = list(concurrency)
         if not self.boot_s or not self.run_s or any(level not in self.run_s for level in wanted):
             return None
-        boot_s = self.boot_s.get(arm, sum(self.boot_s.values()) / len(self.boot_s))
-        each = [self.warmup_s.get(level, 0.0) + self.repeats * self.run_s[level] for level in wanted]
+        boot_s = self.boot_s.get(arm, _mean(list(self.boot_s.values())))
+        usual_s = _mean(list(self.warmup_s.values())) if self.warmup_s else 0.0
+        each = [self.warmup_s.get(level, usual_s) + self.repeats * self.run_s[level] for level in wanted]
         return boot_s + sum(each) + further * (sum(each) / len(each) if each else 0.0)
 
 

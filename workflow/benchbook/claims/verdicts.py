@@ -20,7 +20,8 @@ from benchbook.claims.usable import METRICS, counted, joined
 from benchbook.statistics import power
 
 ABBA_SESSIONS = 2
-VOIDED_BY = {"fit": frozenset({"REGIME"}), "occupancy": frozenset({"TELEM"})}
+REGIME = "REGIME"
+VOIDED_BY = {"fit": frozenset({REGIME}), "occupancy": frozenset({"TELEM"})}
 
 
 def table(
@@ -186,14 +187,18 @@ def _values(
 def _fits(
     rows: Sequence[Row], tolls: Sequence[Row], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
-    """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted."""
+    """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted.
+
+    Runs of another regime are no points of the fit; where it is refused for lack of the others, they are behind it.
+    """
     for arm in dict.fromkeys(row["arm"] for row in rows):
         mine = [row for row in rows if row["arm"] == arm]
         row = min(mine, key=lambda row: (row["response"] != "step", not row["chosen"]))
         low, high, ids = row["t_fixed_low_ms"], row["t_fixed_high_ms"], row["run_ids"]
+        apart = frozenset({REGIME} if row["refused"] and seen.carries(arm, REGIME) else ())
         claim = Claim(
             kind="fit",
-            tags=seen.tags(ids),
+            tags=seen.tags(ids) | apart,
             voided_by=VOIDED_BY["fit"],
             incomplete=seen.incomplete(arm),
             impossible=seen.impossible(ids),
