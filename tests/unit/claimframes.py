@@ -139,6 +139,7 @@ def _compared(made: dict[str, Rows], arm: str, baseline: str, c: int, metric: st
         "hypothesis": "compile-helps" if declared else None, "value": 100 + effect, "baseline_value": 100.0,
         "sessions": 1 if level == "UNREPLICATED" else 3, "baseline_sessions": 1 if level == "UNREPLICATED" else 3,
         "runs": 3, "baseline_runs": 3, "incomplete_runs": 1 if level == "REFUSED" else 0, "effect_pct": effect,
+        "method": "no interval: 1 against 1 session; boot each arm at least 3 times, in turns (ABBA)",
         "balanced": True, "equivalence_margin_pct": 2.0, "mde_pct": 4.52, "band_pct": 5.0, "sigma_from": "this booking",
         "sigma_df": 6.0, "worst_ratio": 1.02, "tags": "UNWARMED" if level == "CONFOUNDED" else "", "run_ids": ""}
     if level != "UNREPLICATED":
@@ -147,7 +148,7 @@ def _compared(made: dict[str, Rows], arm: str, baseline: str, c: int, metric: st
                 "holm_low_pct": effect - half, "holm_high_pct": effect + half,
                 "p": 0.0004 if level == "SOLID" else 0.31, "p_holm": 0.0016 if level == "SOLID" else 0.62,
                 "df": 3.4, "equivalent": level == "EQUIVALENT",
-                "method": "Welch on session means of ln y"}
+                "method": "least squares of session means of ln y on arm and time, 3 against 3 sessions"}
     made["comparisons"].append(row)
     sentence = f"{arm} against {baseline} at C = {c}: {level.lower()} in {metric}."
     replicate = None if level in ("SOLID", "EQUIVALENT") else "Boot both arms twice more in ABBA order."
@@ -172,6 +173,7 @@ def _scale(made: dict[str, Rows], arm: str, levels: list[int]) -> None:
     made["comparisons"].append({
         "comparison_id": name, "kind": "matched session", "question": "scale", "arm": arm, "baseline": arm,
         "metric": "throughput_tok_s", "unit": "tok/s", "concurrency": high, "baseline_concurrency": low,
+        "method": "t on the differences within 2 sessions",
         "family": "scale", "family_size": 1, "value": 1168.0, "baseline_value": 284.0, "sessions": 2,
         "baseline_sessions": 2, "runs": 6, "baseline_runs": 6, "incomplete_runs": 0, "effect_pct": 311.2,
         "balanced": True, "equivalence_margin_pct": 2.0, "sigma_from": "the method's prior", "worst_ratio": 4.02,
