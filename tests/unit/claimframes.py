@@ -83,7 +83,7 @@ def _point(made: dict[str, Rows], arm: str, c: int, runs: pd.DataFrame) -> None:
                   "idle_low_ms": 0.47 * step, "idle_high_ms": 0.506 * step, "power_share": 0.489,
                   "quadrant": "waiting"})
     made["toll"].append({
-        **point, "sequences_per_rank": c * 0.97, "step_ms": step * 0.98, "tpot_step_ms": step,
+        **point, "response": "step", "sequences_per_rank": c * 0.97, "step_ms": step * 0.98, "tpot_step_ms": step,
         "prefill_interference_ms": step * 0.02, "fitted_ms": step * 0.979, "toll_share": 3.1 / step,
         "toll_share_low": 2.9 / step, "toll_share_high": min(1.0, 3.3 / step), "predicted_ms": step * 0.985,
         "predicted_low_ms": step * 0.96, "predicted_high_ms": step * 1.01,

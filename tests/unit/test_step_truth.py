@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
+import frames
+import numpy as np
 import pandas as pd
 import pytest
 import simulated
 from benchbook import schema
-from benchbook.claims import fixed_cost, steps, toll
+from benchbook.claims import byte_floor, fixed_cost, steps, toll
 
 LEVELS = (2, 4, 8, 16, 24, 32, 64)
 T_FIXED = 17.0
+NO_FLOOR = schema.empty("floor")
 
 
 @cache
@@ -34,13 +37,14 @@ def points(tables, booking=None):
 
 
 def fits(tables, booking=None):
-    return fixed_cost.table(points(tables, booking), booking or told()).set_index(["response", "model"])
+    found = fixed_cost.table(points(tables, booking), NO_FLOOR, booking or told())
+    return found.set_index(["response", "model"])
 
 
 def shares(tables, booking=None):
     found = points(tables, booking)
-    costs = fixed_cost.table(found, booking or told())
-    return toll.table(found, costs, schema.empty("floor"), booking or told()).set_index("concurrency")
+    costs = fixed_cost.table(found, NO_FLOOR, booking or told())
+    return toll.table(found, costs, NO_FLOOR, booking or told()).set_index("concurrency")
 
 
 def with_runs(tables, **columns):
@@ -206,5 +210,47 @@ def test_speculation_makes_a_step_of_several_tokens():
 def test_no_runs_make_empty_tables():
     none = of_line() | {"runs": of_line()["runs"].iloc[:0]}
     found = points(none)
-    costs = fixed_cost.table(found, told())
-    assert len(found) == len(costs) == len(toll.table(found, costs, schema.empty("floor"), told())) == 0
+    costs = fixed_cost.table(found, NO_FLOOR, told())
+    assert len(found) == len(costs) == len(toll.table(found, costs, NO_FLOOR, told())) == 0
+
+
+def of_experts(t_fixed_ms, slope_ms, repeats=3, sigma=0.01, levels=(1, 4, 16, 64, 128, 256)):
+    """Tables `steps` and `floor` of a mixture of experts whose step is t_fixed + its byte floor + slope n."""
+    random = np.random.default_rng(4)
+    floors = {c: byte_floor.floor_ms(2 + 58 * byte_floor.coverage(8, 128, c), 4.3) for c in levels}
+    key = {"arm": "a", "ranks": 1, "step_from": "pure", "tokens_per_step": 1.0, "tags": ""}
+    rows = [
+        {**key, "run_id": f"s{repeat}/c{c}", "session_id": f"s{repeat}", "concurrency": c, "sequences_per_rank": float(c),
+         "step_ms": (t_fixed_ms + floors[c] + slope_ms * c) * (1 + sigma * random.standard_normal())}
+        for c in levels for repeat in range(repeats)
+    ]  # fmt: skip
+    least = [{"arm": "a", "concurrency": c, "tokens_per_step_node": c, "dense_gb": 2.0, "routed_gb": 0.0, "kv_gb": 0.0,
+              "bandwidth_tb_s": 4.3, "floor_ms": floors[c], "floor_weights_ms": floors[c], "roofline_tok_s": 1.0,
+              "run_ids": ""} for c in levels]  # fmt: skip
+    return frames.frame("steps", rows), frames.frame("floor", least)
+
+
+def test_a_mixture_of_experts_has_its_fixed_cost_over_its_byte_floor():
+    steps_of, floor = of_experts(2.7, 0.01)
+    costs = fixed_cost.table(steps_of, floor, told())
+    chosen = costs[costs["chosen"]].set_index("response")
+    assert pd.notna(chosen.loc["step", "refused"]), "the step bends as experts are covered, and is no line"
+    over = chosen.loc["over floor"]
+    assert over["model"] == "line" and pd.isna(over["refused"]) and pd.isna(over["asymptote_tok_s"])
+    assert over["t_fixed_low_ms"] <= 2.7 <= over["t_fixed_high_ms"] < 3
+    assert over["slope_low_ms"] <= 0.01 <= over["slope_high_ms"]
+    found = toll.table(steps_of, costs, floor, told()).set_index("concurrency")
+    assert set(found["response"]) == {"over floor"} and found["refused"].isna().all()
+    for c, row in found.iterrows():
+        assert row["toll_share_low"] <= 2.7 / (2.7 + row["floor_ms"] + 0.01 * c) <= row["toll_share_high"]
+    assert (found["prediction"] == "held").sum() >= 5
+
+
+def test_where_the_step_is_a_line_the_share_is_taken_from_it():
+    found = points(of_line())
+    floor = of_experts(0, 0, levels=LEVELS)[1].assign(floor_ms=1.0)
+    costs = fixed_cost.table(found, floor, told())
+    shares_of = toll.table(found, costs, floor, told())
+    assert set(shares_of["response"]) == {"step"}
+    fixed = costs[costs["model"] == "line"].set_index("response")["t_fixed_ms"]
+    assert fixed["step"] - fixed["over floor"] == pytest.approx(1.0, abs=1e-6), "a constant floor is part of it"

@@ -40,25 +40,23 @@ rule comparisons:
         " --booking {params.booking:q} --comparisons {output.comparisons:q} 2>&1 | tee {log:q} >&2"
 
 
-rule fixed_cost:
+rule steps:
     input:
-        code=code("fixed_cost"),
+        code=code("steps"),
         runs=TABLES / "runs.parquet",
         scheduler=TABLES / "scheduler.parquet",
         sessions=TABLES / "sessions.parquet",
     output:
-        **documented(
-            steps=TABLES / "steps.parquet", fixed_cost=TABLES / "fixed_cost.parquet"
-        ),
+        **documented(steps=TABLES / "steps.parquet"),
     log:
-        RESULTS / "logs/fixed_cost.log",
+        RESULTS / "logs/steps.log",
     params:
         booking=CLAIMS,
     message:
-        "Fitting the decode step"
+        "The decode step of every run"
     shell:
         "python -P {input.code[0]} --runs {input.runs:q} --scheduler {input.scheduler:q} --sessions {input.sessions:q}"
-        " --booking {params.booking:q} --steps {output.steps:q} --fixed-cost {output.fixed_cost:q} 2>&1 | tee {log:q} >&2"
+        " --booking {params.booking:q} --steps {output.steps:q} 2>&1 | tee {log:q} >&2"
 
 
 rule roofline:
@@ -77,6 +75,24 @@ rule roofline:
     shell:
         "python -P {input.code[0]} --steps {input.steps:q} --runs {input.runs:q} --booking {params.booking:q}"
         " --floor {output.floor:q} 2>&1 | tee {log:q} >&2"
+
+
+rule fixed_cost:
+    input:
+        code=code("fixed_cost"),
+        steps=TABLES / "steps.parquet",
+        floor=TABLES / "floor.parquet",
+    output:
+        **documented(fixed_cost=TABLES / "fixed_cost.parquet"),
+    log:
+        RESULTS / "logs/fixed_cost.log",
+    params:
+        booking=CLAIMS,
+    message:
+        "Fitting the decode step"
+    shell:
+        "python -P {input.code[0]} --steps {input.steps:q} --floor {input.floor:q} --booking {params.booking:q}"
+        " --fixed-cost {output.fixed_cost:q} 2>&1 | tee {log:q} >&2"
 
 
 rule toll:

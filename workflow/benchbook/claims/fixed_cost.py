@@ -13,7 +13,10 @@ from benchbook.claims.steps import ALL
 from benchbook.statistics import step_models
 from benchbook.statistics.step_models import FLAT, HINGE, LINE, Choice, Fit
 
-RESPONSES = {"step": ("sequences_per_rank", "step_ms"), "tpot": ("tpot_sequences_per_rank", "tpot_step_ms")}
+STEP, OVER_FLOOR, TPOT = "step", "over floor", "tpot"
+_AXES = {STEP: ("sequences_per_rank", "step_ms"), OVER_FLOOR: ("sequences_per_rank", "over_floor_ms"),
+         TPOT: ("tpot_sequences_per_rank", "tpot_step_ms")}  # fmt: skip
+RESPONSES = tuple(_AXES)
 MODELS = (FLAT, LINE, HINGE)
 LEVELS_ASKED, REPEATS_ASKED = 6, 3
 LEVELS_MIN, DF_MIN = 3, 2
@@ -37,38 +40,43 @@ class Points:
 
     @property
     def n_max(self) -> float:
-        return float(self.used[RESPONSES[self.response][0]].max())
+        return float(self.used[_AXES[self.response][0]].max())
 
     def without(self, concurrency: int) -> Points:
         """The same fitted once more with one concurrency left out."""
         return _fitted(self.used[self.used["concurrency"] != concurrency], self.others, self.response)
 
 
-def points(steps: pd.DataFrame, arm: str, response: str) -> Points:
-    """An arm's points and the models fitted to them. `response`: step | tpot.
+def points(steps: pd.DataFrame, floor: pd.DataFrame, arm: str, response: str) -> Points:
+    """An arm's points and the models fitted to them; `response`: one of RESPONSES.
 
     Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
     """
-    abscissa, ordinate = RESPONSES[response]
-    mine = steps[(steps["arm"] == arm) & steps[ordinate].notna() & steps[abscissa].notna()]
+    mine = steps[steps["arm"] == arm].merge(floor[["arm", "concurrency", "floor_ms"]], how="left")
+    mine["over_floor_ms"] = mine["step_ms"] - mine["floor_ms"]
+    mine = mine[mine[list(_AXES[response])].notna().all(axis=1)]
     here = mine["regime"].isna()
     return _fitted(mine[here], mine[~here], response)
 
 
 def _fitted(used: pd.DataFrame, others: pd.DataFrame, response: str) -> Points:
-    n, t, level = (used[name].to_numpy(float) for name in (*RESPONSES[response], "concurrency"))
-    return Points(used, others, response, step_models.choose(n, t, level.tolist()))
+    n, t, level, step = (used[name].to_numpy(float) for name in (*_AXES[response], "concurrency", "step_ms"))
+    whole = step if response == OVER_FLOOR else None
+    return Points(used, others, response, step_models.choose(n, t, level.tolist(), whole))
 
 
-def table(steps: pd.DataFrame, booking: Mapping[str, Any]) -> pd.DataFrame:
+def table(steps: pd.DataFrame, floor: pd.DataFrame, booking: Mapping[str, Any]) -> pd.DataFrame:
     """Table `fixed_cost`: flat, line and hinge for each arm and response that has a point; at most one is chosen.
 
     The points are runs. Their intervals hold for the boots they were measured in: a boot moves the whole curve.
+
+    A mixture of experts reads more weights the more sequences it has, until it reads all: its step is no line, and the
+    fit of the step itself is refused. What the step takes over its byte floor may still be one.
     """
     rows = []
     for arm in booking["arms"]:
         for response in RESPONSES:
-            found = points(steps, arm["name"], response)
+            found = points(steps, floor, arm["name"], response)
             if len(found.used) + len(found.others):
                 rows += [_row(found, arm["name"], response, model) for model in MODELS]
     return schema.check(pd.DataFrame(rows), "fixed_cost") if rows else schema.empty("fixed_cost")
@@ -95,14 +103,17 @@ def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
         "slope_ms": None if model == FLAT else fit.slope,
         **_bounds("slope", "_ms", fit.slope_interval),
         "hinge": fit.hinge if model == HINGE else None,
+        "residual_pct": 100 * fit.sigma,
+        "p_better_than_line": found.choice.p_hinge if found.choice and model == HINGE else None,
+    }
+    if found.response == OVER_FLOOR:
+        return row
+    return row | {
         "half_point": fit.half_point,
         **_bounds("half_point", "", fit.half_point_interval),
         "asymptote_tok_s": fit.asymptote(ranks, a),
         **_bounds("asymptote", "_tok_s", fit.asymptote_interval(ranks, a)),
-        "residual_pct": 100 * fit.sigma,
-        "p_better_than_line": found.choice.p_hinge if found.choice and model == HINGE else None,
     }
-    return row
 
 
 def _bounds(name: str, unit: str, bounds: tuple[float, float] | None) -> dict[str, float | None]:
@@ -175,11 +186,11 @@ def _note(found: Points, fit: Fit | None) -> str | None:
                          f"for{unseen}")  # fmt: skip
         if used["session_id"].nunique() == 1:
             notes.append("all runs are of one session, so no spread between boots is in the intervals")
-        if found.response == "step" and (used["step_from"] == ALL).any():
+        if found.response != TPOT and (used["step_from"] == ALL).any():
             notes.append("the step is the median of all ITLs where too few are known to be free of prefill")
     if len(found.others) and not _among(found):
         notes.append(f"left out: {_told(found.others)}")
-    if fit is not None and fit.half_point is not None and fit.half_point > REACH * found.n_max:
+    if found.response != OVER_FLOOR and fit is not None and fit.half_point is not None and fit.half_point > REACH * found.n_max:
         notes.append(f"the half-point lies beyond twice the largest measured {found.n_max:.0f} sequences a rank: it "
                      "and the asymptote are extrapolated")  # fmt: skip
     if fit is not None and fit.t_fixed_interval[0] <= 0 < fit.t_fixed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchbook.claims.fixed_cost import OVER_FLOOR
 from benchbook.claims.levels import (
     CONFOUNDED,
     EQUIVALENT,
@@ -137,7 +138,8 @@ def fit(row: Row, shares: str, level: str, because: str | None, replicate: str |
         return _next(f"No fixed cost of the decode step can be quoted for {arm}: {because}.", replicate)
     interval = _pair(row["t_fixed_low_ms"], row["t_fixed_high_ms"])
     shown = f" ({between(interval, 'ms')})" if interval else ""
-    read = f"{arm}: fixed cost of the decode step {quantity(row['t_fixed_ms'], 'ms')}{shown}"
+    over = " over its byte floor" if row["response"] == OVER_FLOOR else ""
+    read = f"{arm}: fixed cost of the decode step{over} {quantity(row['t_fixed_ms'], 'ms')}{shown}"
     if level == CONFOUNDED:
         return _next(f"{read}, not to be quoted without {because}.", replicate)
     if level == UNREPLICATED:

@@ -13,6 +13,7 @@ import pandas as pd
 from benchbook import schema
 from benchbook.claims import estimators, noise, remedies, sentences
 from benchbook.claims.behind import Behind
+from benchbook.claims.fixed_cost import RESPONSES, TPOT
 from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
@@ -187,13 +188,13 @@ def _values(
 def _fits(
     rows: Sequence[Row], tolls: Sequence[Row], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
-    """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted.
+    """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted, of
+    what it takes over its byte floor where only that holds.
 
     Runs of another regime are no points of the fit; where it is refused for lack of the others, they are behind it.
     """
     for arm in dict.fromkeys(row["arm"] for row in rows):
-        mine = [row for row in rows if row["arm"] == arm]
-        row = min(mine, key=lambda row: (row["response"] != "step", not row["chosen"]))
+        row = min((row for row in rows if row["arm"] == arm), key=_preferred)
         low, high, ids = row["t_fixed_low_ms"], row["t_fixed_high_ms"], row["run_ids"]
         apart = frozenset({REGIME} if row["refused"] and seen.carries(arm, REGIME) else ())
         claim = Claim(
@@ -216,6 +217,13 @@ def _fits(
                   if toll["arm"] == arm and toll["refused"] is None and toll["toll_share"] is not None]  # fmt: skip
         ends = sentences.share([min(shares), max(shares)] if len(shares) > 1 else shares)
         yield _verdict(claim, _About(f"fit/{arm}", "fit", arm, ids), booking, partial(sentences.fit, row, ends))
+
+
+def _preferred(row: Row) -> tuple[bool, int, bool]:
+    """Order of table `fixed_cost` by what may stand for an arm: a fit that holds, the step before what is derived of
+    it."""
+    holds = row["chosen"] and row["refused"] is None and row["response"] != TPOT
+    return not holds, RESPONSES.index(row["response"]), not row["chosen"]
 
 
 def _floors(

@@ -11,6 +11,7 @@ NO_INTERVAL = "the data carry no interval"
 NO_MODEL = "the model's sizes or the node's memory bandwidth are not given"
 NO_PRICE = "the node has no price"
 NO_NOISE = f"{NO_RUN}, or the sides are of different bookings, whose spread is not known"
+NOT_OF_FLOOR = "not of this model or response, or it could not be fitted"
 NOT_FITTED = "not of this model, or it could not be fitted"
 NOT_FITTED_HERE = "no model was fitted, its fit is refused, or it is of another regime"
 NOT_PREDICTED = f"{NOT_FITTED_HERE}; too few others, or they reach less than half as far"
@@ -146,7 +147,8 @@ TABLES: dict[str, dict[str, Column]] = {
     },
     "fixed_cost": {
         "arm": Column("string", "", "server configuration"),
-        "response": Column("string", "", "step (median ITL of pure-decode steps) | tpot (mean TPOT, prefill inside)"),
+        "response": Column("string", "", "step (median ITL of pure-decode steps) | over floor (that less its "
+                           "byte floor) | tpot (mean TPOT, prefill inside)"),
         "model": Column("string", "", "flat | line | hinge"),
         "chosen": Column("boolean", "", "the model that the data carry"),
         "points": Column("Int64", "", "runs fitted"),
@@ -158,10 +160,10 @@ TABLES: dict[str, dict[str, Column]] = {
         **_interval("slope", "_ms", "ms", "slope"),
         "hinge": Column("Float64", "requests", "sequences per rank up to which the step does not grow", NOT_FITTED),
         "half_point": Column("Float64", "requests", "n½: sequences per rank at which half of the step is fixed cost",
-                             NOT_FITTED),
+                             NOT_OF_FLOOR),
         **_interval("half_point", "", "requests", "half-point", NO_INTERVAL),
         "asymptote_tok_s": Column("Float64", "tok/s", "decode throughput of all ranks that more sequences approach and "
-                                  "never reach", NOT_FITTED),
+                                  "never reach", NOT_OF_FLOOR),
         **_interval("asymptote", "_tok_s", "tok/s", "asymptote"),
         "residual_pct": Column("Float64", "%", "standard deviation of the relative residuals", NOT_FITTED),
         "p_better_than_line": Column("Float64", "", "F test of the hinge against the line", NOT_FITTED),
@@ -178,6 +180,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "tpot_step_ms": Column("Float64", "ms", "mean TPOT x a, mean of the runs", NO_RUN),
         "prefill_interference_ms": Column("Float64", "ms", "tpot_step_ms less step_ms: other requests' prefill",
                                           NO_RUN),
+        "response": Column("string", "", "fit that the share is taken from: step, or over floor where that of the step "
+                           "is refused"),
         "fitted_ms": Column("Float64", "ms", "step by the chosen model", NOT_FITTED_HERE),
         "toll_share": Column("Float64", "", "fixed cost over the step", NOT_FITTED_HERE),
         **_interval("toll_share", "", "", "share of the fixed cost", NOT_FITTED_HERE),

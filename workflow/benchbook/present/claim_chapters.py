@@ -139,7 +139,7 @@ def _fixed_cost(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             name="fixed-cost-all", dense=True),
         "toll": table(toll, "toll", "What each concurrency pays; below a share its 95 % interval.", [
             "arm", "concurrency", "sequences_per_rank", "step_ms", "tpot_step_ms", "prefill_interference_ms",
-            "fitted_ms", Col("toll_share", span=("toll_share_low", "toll_share_high")),
+            "response", "fitted_ms", Col("toll_share", span=("toll_share_low", "toll_share_high")),
             Col("predicted_ms", span=("predicted_low_ms", "predicted_high_ms")), "prediction", "floor_ms",
             "over_floor", *_if_any(toll, "refused")], dense=True),
         "steps": table(steps, "steps", "The points of the fit: every usable run.", [

@@ -47,7 +47,13 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
         axes.scatter(points["sequences_per_rank"].to_numpy(float), points["step_ms"].to_numpy(float), s=15,
                      marker=marker, color=style.colour, linewidths=1.0, zorder=5)
     reach = float(known["sequences_per_rank"].max()) * ROOM if len(known) else 1.0
-    if fit is not None and pd.notna(fit["t_fixed_ms"]):
+    fitted = toll.dropna(subset=["fitted_ms"]).sort_values("sequences_per_rank")
+    if (fitted["response"] == "over floor").any():
+        axes.plot(fitted["sequences_per_rank"].to_numpy(float), fitted["fitted_ms"].to_numpy(float),
+                  color=style.colour, linewidth=1.3, zorder=3)
+        axes.text(0.97, 0.05, "fixed cost over the byte floor", transform=axes.transAxes, ha="right", fontsize=7,
+                  color=MUTED)
+    elif fit is not None and pd.notna(fit["t_fixed_ms"]):
         _line(axes, fit, reach, style)
     floor = toll.dropna(subset=["floor_ms", "sequences_per_rank"]).sort_values("sequences_per_rank")
     if len(floor):

@@ -4,6 +4,9 @@
 
 flat has slope 0, line has hinge 0. Weights are 1/t^2, so that residuals are relative; standard errors come from the
 Jacobian in all parameters, the hinge's place included (with it held fixed intervals cover 88 % instead of 94 %).
+
+Where part of each step is known beforehand (its byte floor), what is left of it is fitted, still weighted by 1/t^2 of
+the whole step: `whole` is that step, and `base` the known part of it at one n.
 """
 
 from __future__ import annotations
@@ -123,21 +126,21 @@ class Fit:
             return None
         return asymptote(ranks, bounds[1], tokens_per_step), asymptote(ranks, bounds[0], tokens_per_step)
 
-    def fixed_share(self, n: float) -> float:
+    def fixed_share(self, n: float, base: float = 0.0) -> float:
         """Share of the step that is fixed cost."""
-        return fixed_share(self.t_fixed, self.at(n))
+        return fixed_share(self.t_fixed, self.at(n) + base)
 
-    def fixed_share_interval(self, n: float) -> Bounds:
+    def fixed_share_interval(self, n: float, base: float = 0.0) -> Bounds:
         """By the delta method on ln(share), upper end at most 1."""
-        t = self.at(n)
+        t = self.at(n) + base
         gradient = self._pad(1.0, 0.0, 0.0) / self.t_fixed - self._gradient(n) / t
         half = self._quantile * float(gradient @ self.covariance @ gradient) ** 0.5
-        share = self.fixed_share(n)
+        share = self.fixed_share(n, base)
         return share * float(np.exp(-half)), min(1.0, share * float(np.exp(half)))
 
-    def predict(self, n: float, runs: int = 1) -> tuple[float, float, float]:
+    def predict(self, n: float, runs: int = 1, base: float = 0.0) -> tuple[float, float, float]:
         """The mean step of `runs` further runs with `n` sequences: value, and the ends of its 95 % interval."""
-        t, gradient = self.at(n), self._gradient(n)
+        t, gradient = self.at(n) + base, self._gradient(n)
         variance = float(gradient @ self.covariance @ gradient) + (self.sigma * t) ** 2 / runs
         half = self._quantile * variance**0.5
         return t, t - half, t + half
@@ -170,27 +173,29 @@ class Choice:
         return self.fits[self.chosen]
 
 
-def flat(n: ArrayLike, t: ArrayLike) -> Fit | None:
+def flat(n: ArrayLike, t: ArrayLike, whole: ArrayLike | None = None) -> Fit | None:
     """One step for all; None below two points."""
-    times = np.asarray(t, float)
-    return _fit(FLAT, np.ones((len(times), 1)), times, 0.0)
+    times, scale = _arrays(t, whole)
+    return _fit(FLAT, np.ones((len(times), 1)), times, scale, 0.0)
 
 
-def line(n: ArrayLike, t: ArrayLike) -> Fit | None:
+def line(n: ArrayLike, t: ArrayLike, whole: ArrayLike | None = None) -> Fit | None:
     """None below three points or where all have one n."""
-    counts, times = np.asarray(n, float), np.asarray(t, float)
+    counts, (times, scale) = np.asarray(n, float), _arrays(t, whole)
     if len(counts) < 3 or np.ptp(counts) == 0:
         return None
-    return _fit(LINE, np.column_stack([np.ones_like(counts), counts]), times, 0.0)
+    return _fit(LINE, np.column_stack([np.ones_like(counts), counts]), times, scale, 0.0)
 
 
-def hinge(n: ArrayLike, t: ArrayLike, level: Sequence[float] | None = None) -> Fit | None:
+def hinge(
+    n: ArrayLike, t: ArrayLike, level: Sequence[float] | None = None, whole: ArrayLike | None = None
+) -> Fit | None:
     """The hinge's place by a logarithmic grid from the lowest level to the last but one, refined twice around the best.
 
     `level`: which of the repeated levels a point belongs to (the concurrency), as n differs a little among repeats;
     n itself when None. None below four levels, below five points, or where no growing hinge fits.
     """
-    counts, times = np.asarray(n, float), np.asarray(t, float)
+    counts, (times, scale) = np.asarray(n, float), _arrays(t, whole)
     levels = counts if level is None else np.asarray(level, float)
     names = np.unique(levels)
     if len(names) < 4 or len(counts) < 5:
@@ -200,23 +205,26 @@ def hinge(n: ArrayLike, t: ArrayLike, level: Sequence[float] | None = None) -> F
         return None
     grid = np.geomspace(lowest, last, _GRID, endpoint=False)
     for _ in range(3):
-        best = int(np.argmin(_squares(counts, times, grid)))
+        best = int(np.argmin(_squares(counts, times, scale, grid)))
         place = float(grid[best])
         grid = np.geomspace(grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)], _GRID)
     above = np.maximum(0.0, counts - place)
     straight = np.column_stack([np.ones_like(counts), above])
-    slope = float(_solve(straight, times)[1])
+    slope = float(_solve(straight, times, scale)[1])
     if slope <= 0:
         return None
     jacobian = np.column_stack([straight, np.where(counts > place, -slope, 0.0)])
-    return _fit(HINGE, straight, times, place, jacobian)
+    return _fit(HINGE, straight, times, scale, place, jacobian)
 
 
-def choose(n: ArrayLike, t: ArrayLike, level: Sequence[float] | None = None) -> Choice | None:
+def choose(
+    n: ArrayLike, t: ArrayLike, level: Sequence[float] | None = None, whole: ArrayLike | None = None
+) -> Choice | None:
     """The hinge where the F test prefers it to the line at 5 % and its slope is above 0 by its interval; else the line,
     and flat where the line's slope is 0 by its interval. Where the truth is a line, a hinge's fixed cost covers it in
     none to 11 % of cases: so in doubt the line. None when nothing can be fitted."""
-    found = {fit.model: fit for fit in (flat(n, t), line(n, t), hinge(n, t, level)) if fit is not None}
+    fits = (flat(n, t, whole), line(n, t, whole), hinge(n, t, level, whole))
+    found = {fit.model: fit for fit in fits if fit is not None}
     if not found:
         return None
     p = p_better(found[LINE], found[HINGE]) if LINE in found and HINGE in found else None
@@ -255,34 +263,42 @@ def lack_of_fit(fit: Fit, level: Sequence[float]) -> float | None:
     return float(stats.f.sf(between / df_between / (within / df_within), df_between, df_within))
 
 
-def _fit(model: str, design: Floats, times: Floats, place: float, jacobian: Floats | None = None) -> Fit | None:
-    """Least squares with weights 1/t^2; None without a degree of freedom or where the parameters cannot be told
+def _arrays(t: ArrayLike, whole: ArrayLike | None) -> tuple[Floats, Floats]:
+    """What is fitted, and the whole step that weighs it."""
+    times = np.asarray(t, float)
+    return times, times if whole is None else np.asarray(whole, float)
+
+
+def _fit(
+    model: str, design: Floats, times: Floats, scale: Floats, place: float, jacobian: Floats | None = None
+) -> Fit | None:
+    """Least squares with weights 1 / scale^2; None without a degree of freedom or where the parameters cannot be told
     apart."""
     slopes = design if jacobian is None else jacobian
     df = len(times) - slopes.shape[1]
     if df < 1:
         return None
-    found = _solve(design, times)
-    residuals = (times - design @ found) / times
+    found = _solve(design, times, scale)
+    residuals = (times - design @ found) / scale
     variance = float((residuals**2).sum()) / df
-    weighted = slopes / times[:, None]
+    weighted = slopes / scale[:, None]
     information: Floats = weighted.T @ weighted
-    scale: Floats = np.sqrt(np.diag(information))
-    if (scale == 0).any() or np.linalg.cond(information / np.outer(scale, scale)) > 1e12:
+    sizes: Floats = np.sqrt(np.diag(information))
+    if (sizes == 0).any() or np.linalg.cond(information / np.outer(sizes, sizes)) > 1e12:
         return None
-    covariance: Floats = variance * np.linalg.inv(information / np.outer(scale, scale)) / np.outer(scale, scale)
+    covariance: Floats = variance * np.linalg.inv(information / np.outer(sizes, sizes)) / np.outer(sizes, sizes)
     slope = float(found[1]) if len(found) > 1 else 0.0
     return Fit(model, float(found[0]), slope, place, df, variance**0.5, covariance, residuals)
 
 
-def _solve(design: Floats, times: Floats) -> Floats:
-    solution = np.linalg.lstsq(design / times[:, None], np.ones_like(times), rcond=None)[0]
+def _solve(design: Floats, times: Floats, scale: Floats) -> Floats:
+    solution = np.linalg.lstsq(design / scale[:, None], times / scale, rcond=None)[0]
     return np.asarray(solution, np.float64)
 
 
-def _squares(counts: Floats, times: Floats, places: Floats) -> Floats:
+def _squares(counts: Floats, times: Floats, scale: Floats, places: Floats) -> Floats:
     """Weighted sums of squares of the hinge at each of `places`, t_fixed and slope solved for in closed form."""
-    weights = 1 / times**2
+    weights = 1 / scale**2
     above = np.maximum(0.0, counts[None, :] - places[:, None])
     total, first, second = weights.sum(), above @ weights, (above**2) @ weights
     right, product = float(weights @ times), above @ (weights * times)
