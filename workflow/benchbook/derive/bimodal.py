@@ -16,12 +16,14 @@ _VARIANCE_MIN = 0.999 * WEIGHT_MIN * (1 - WEIGHT_MIN) * np.log(MODE_RATIO) ** 2
 
 @dataclass(frozen=True)
 class Modes:
-    """Two groups of TTFT: medians of the fast and the slow one in the samples' unit, share of the slow one, and
-    whether rule G calls them two."""
+    """Two groups of TTFT: medians of the fast and the slow one in the samples' unit, share of the slow one, gain in BIC
+    over one group, Ashman's D, and whether rule G calls them two."""
 
     fast: float
     slow: float
     slow_share: float
+    bic_gain: float
+    ashman_d: float
     bimodal: bool
 
 
@@ -48,7 +50,8 @@ def modes(ttfts: np.ndarray) -> Modes | None:
         gain > BIC_GAIN and distance > ASHMAN_D and weights.min() >= WEIGHT_MIN and ratio >= MODE_RATIO
         and weights[high] <= SLOW_WEIGHT_MAX
     )  # fmt: skip
-    return Modes(float(np.exp(means[low])), float(np.exp(means[high])), float(weights[high]), bool(bimodal))
+    return Modes(float(np.exp(means[low])), float(np.exp(means[high])), float(weights[high]), float(gain),
+                 float(distance), bool(bimodal))  # fmt: skip
 
 
 def _spread(samples: np.ndarray) -> np.ndarray:
