@@ -220,7 +220,8 @@ def of_experts(t_fixed_ms, slope_ms, repeats=3, sigma=0.01, levels=(1, 4, 16, 64
     floors = {c: byte_floor.floor_ms(2 + 58 * byte_floor.coverage(8, 128, c), 4.3) for c in levels}
     key = {"arm": "a", "ranks": 1, "step_from": "pure", "tokens_per_step": 1.0, "tags": ""}
     rows = [
-        {**key, "run_id": f"s{repeat}/c{c}", "session_id": f"s{repeat}", "concurrency": c, "sequences_per_rank": float(c),
+        {**key, "run_id": f"s{repeat}/c{c}", "session_id": f"s{repeat}", "concurrency": c,
+         "sequences_per_rank": float(c),
          "step_ms": (t_fixed_ms + floors[c] + slope_ms * c) * (1 + sigma * random.standard_normal())}
         for c in levels for repeat in range(repeats)
     ]  # fmt: skip

@@ -190,7 +190,8 @@ def _note(found: Points, fit: Fit | None) -> str | None:
             notes.append("the step is the median of all ITLs where too few are known to be free of prefill")
     if len(found.others) and not _among(found):
         notes.append(f"left out: {_told(found.others)}")
-    if found.response != OVER_FLOOR and fit is not None and fit.half_point is not None and fit.half_point > REACH * found.n_max:
+    half = fit.half_point if fit is not None and found.response != OVER_FLOOR else None
+    if half is not None and half > REACH * found.n_max:
         notes.append(f"the half-point lies beyond twice the largest measured {found.n_max:.0f} sequences a rank: it "
                      "and the asymptote are extrapolated")  # fmt: skip
     if fit is not None and fit.t_fixed_interval[0] <= 0 < fit.t_fixed:

@@ -21,8 +21,8 @@ def table(
     """Table `toll`: a row for each arm and concurrency with a measured step and sequences per rank.
 
     The share is t_fixed over the fitted step, by the model that table `fixed_cost` chose for the step; where that is
-    refused, by the model of what the step takes over its byte floor, if that holds. A concurrency of another regime gets
-    none, nor does any where both are refused: their wide intervals would hold whatever comes.
+    refused, by the model of what the step takes over its byte floor, if that holds. A concurrency of another regime
+    gets none, nor does any where both are refused: their wide intervals would hold whatever comes.
     """
     rows = []
     floors = {(row["arm"], row["concurrency"]): row["floor_ms"] for row in floor.to_dict("records")}

@@ -39,7 +39,7 @@ def modes(ttfts: np.ndarray) -> Modes | None:
         return None
     if samples.var() < _VARIANCE_MIN:
         middle = float(np.exp(np.median(samples)))
-        return Modes(middle, middle, 0.0, False)
+        return Modes(middle, middle, 0.0, 0.0, 0.0, False)
     one = _log_likelihood(samples, np.array([1.0]), samples.mean(keepdims=True), _spread(samples))
     weights, means, sigmas, two = _best_mixture(samples)
     gain = (2 * np.log(len(samples)) - 2 * one) - (5 * np.log(len(samples)) - 2 * two)

@@ -31,9 +31,9 @@ FIXED_COST = (
 )
 TOLL = (
     "The toll is the fixed cost’s share of the step. Predicted: the step here as the other concurrencies alone give "
-    "it; a prediction that failed is a model that does not hold there. A mixture of experts reads more weights the more "
-    "sequences it has, so that its step is no line: where that fit is refused, what the step takes over its byte floor "
-    "is fitted in its place (over floor)."
+    "it; a prediction that failed is a model that does not hold there. A mixture of experts reads more weights the "
+    "more sequences it has, so that its step is no line: where that fit is refused, what the step takes over its byte "
+    "floor is fitted in its place (over floor)."
 )
 BYTE_FLOOR = (
     "The least time a decode step can take: the bytes that it must read from memory over the memory’s bandwidth. "
