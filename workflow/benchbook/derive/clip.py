@@ -74,12 +74,14 @@ def standard_error(samples: pd.DataFrame, column: str, start_s: float) -> float 
     Neighbouring samples are not independent, nor are GPUs in lockstep: a block is one observation. None with fewer
     than three whole blocks.
     """
-    known = samples.dropna(subset=[column])
-    if known.empty:
+    values, when = samples[column].to_numpy(float), samples["t_s"].to_numpy(float)
+    known = ~np.isnan(values)
+    if not known.any():
         return None
-    block = ((known["t_s"] - start_s) // BLOCK_S).astype(int)
-    whole = block < int((known["t_s"].max() - start_s) // BLOCK_S)
-    means = known.loc[whole, column].groupby(block[whole]).mean()
+    block = (when[known] - start_s) // BLOCK_S
+    whole = block < block.max()
+    _, place, counts = np.unique(block[whole], return_inverse=True, return_counts=True)
+    means = np.bincount(place, weights=values[known][whole]) / counts
     return float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) >= LEAST_BLOCKS else None
 
 

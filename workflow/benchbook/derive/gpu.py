@@ -30,7 +30,7 @@ def samples(lines: Iterable[Mapping[str, Any]], only: Collection[int] | None = N
     `only`: indices of the GPUs to keep, None for all. A value that was not offered is NaN; no rows without a GPU.
     """
     rows = [
-        [line["t"], line["gpu"], *(line.get(name) for name in _SAMPLED)]
+        [line["t"], line["gpu"], *map(line.get, _SAMPLED)]
         for line in lines
         if line["src"] == "nvml" and (only is None or line["gpu"] in only)
     ]
@@ -136,14 +136,14 @@ def _in_window(
         if inside[name].notna().mean() < coverage_min:  # offered now and then: a mean over it is of something else
             inside[name] = np.nan
     of_run = between(gpu, float(run["t_start_s"]), float(run["t_end_s"])) if pd.notna(run["t_start_s"]) else inside
-    each, limits = inside.groupby("gpu"), _mean_of_gpus(inside, "power_limit_w")
-    power, window_s = _mean_of_gpus(inside, "power_w"), float(run["window_s"])
+    each = inside.groupby("gpu")[list(_SAMPLED)].mean()
+    power, window_s = mean(each["power_w"]), float(run["window_s"])
     throughput = run["window_throughput_tok_s"]
-    memory = each["mem_used"].max()
-    by_gpu = each["util"].mean()
+    memory = inside.groupby("gpu")["mem_used"].max()
+    by_gpu = each["util"]
     from_energy = window_j / window_s / len(by_gpu) if window_j is not None and window_s > 0 else None
     return {
-        "gpu_util_pct": _mean_of_gpus(inside, "util"),
+        "gpu_util_pct": mean(by_gpu),
         "gpu_util_se_pct": standard_error(inside, "util", start_s),
         "gpu_util_spread_pct": float(by_gpu.max() - by_gpu.min()) if len(by_gpu) > 1 else None,
         "gpu_util_fine_pct": _fine(fine["util"], start_s, end_s, coverage_min),
@@ -151,13 +151,13 @@ def _in_window(
         "gpu_power_se_w": standard_error(inside, "power_w", start_s),
         "gpu_power_peak_w": largest(within(fine["power"], start_s, end_s)["value"]),
         "gpu_power_energy_w": from_energy,
-        "gpu_power_limit_w": limits,
-        "gpu_power_share": largest(each["power_w"].mean() / each["power_limit_w"].mean()),
-        "gpu_sm_active_pct": _mean_of_gpus(inside, "gpm_sm_pct"),
-        "gpu_tensor_active_pct": _mean_of_gpus(inside, "gpm_tensor_pct"),
-        "gpu_dram_active_pct": _mean_of_gpus(inside, "gpm_dram_pct"),
-        "gpu_sm_clock_mhz": _mean_of_gpus(inside, "sm"),
-        "gpu_sm_clock_share": _least(each["sm"].mean() / of_run.groupby("gpu")["sm"].max()),
+        "gpu_power_limit_w": mean(each["power_limit_w"]),
+        "gpu_power_share": largest(each["power_w"] / each["power_limit_w"]),
+        "gpu_sm_active_pct": mean(each["gpm_sm_pct"]),
+        "gpu_tensor_active_pct": mean(each["gpm_tensor_pct"]),
+        "gpu_dram_active_pct": mean(each["gpm_dram_pct"]),
+        "gpu_sm_clock_mhz": mean(each["sm"]),
+        "gpu_sm_clock_share": _least(each["sm"] / of_run.groupby("gpu")["sm"].max()),
         "gpu_throttled_share": throttle.share(inside["throttle"]),
         "gpu_throttle_reasons": throttle.names(inside["throttle"]),
         "gpu_memory_gib": float(memory.sum()) / GIB if memory.notna().any() else None,
