@@ -33,6 +33,7 @@ def test_the_boot_itself_is_late_work():
     "2026-03-09 16:52:08,125 - INFO - autotuner.py:1 - flashinfer.jit: [Autotuner]: Autotuning process starts ...",
     "[AutoTuner]: Tuning fp4_gemm:  80%|████  | 12/15 [00:00<00:00, 12.50profile/s]",
     "AUTOTUNE mm(16x4096, 4096x1024)",
+    "(EngineCore pid=1) INFO 11-30 14:59:27 [x.py:79] Captu\x1b[32mring CUDA\x1b[0m graphs (decode, FULL)",
 ])  # fmt: skip
 def test_work_is_named(line):
     assert len(late_work(line)) == 1

@@ -113,7 +113,7 @@ def vllm_results(draw):
     return result
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(vllm_results())
 def test_whatever_vllms_client_writes(result):
     before = copy.deepcopy(result)
@@ -121,7 +121,7 @@ def test_whatever_vllms_client_writes(result):
     assert result == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_the_native_client_writes(data):
     lengths = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=5)))

@@ -85,21 +85,24 @@ def _best_mixture(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def _maximise(samples: np.ndarray, weights: np.ndarray, means: np.ndarray, sigmas: np.ndarray) -> None:
     """Expectation maximisation of several mixtures at once, one a row of two, in place; each stops where another step
     would make it less than a millionth likelier, in ln."""
+    middle = samples.mean()
+    powers = (samples - middle)[None, :] ** np.arange(3)[:, None]  # 1, x and x squared: a log density is a sum of them
+    whole = powers.sum(axis=1)
     going, before = np.arange(len(weights)), np.full(len(weights), -np.inf)
     for _ in range(_STEPS):
-        scaled = (samples - means[going, :, None]) / sigmas[going, :, None]
-        level = np.log(weights[going]) - np.log(sigmas[going] * np.sqrt(2 * np.pi))
-        densities = level[:, :, None] - scaled * scaled / 2
-        lead = densities[:, 1] - densities[:, 0]
+        centre, narrow = means[going] - middle, 1 / sigmas[going] ** 2
+        level = np.log(weights[going]) - np.log(sigmas[going] * np.sqrt(2 * np.pi)) - centre**2 * narrow / 2
+        factors = np.stack([level, centre * narrow, -narrow / 2], axis=2)
+        lead = (factors[:, 1] - factors[:, 0]) @ powers
         other = np.exp(-np.abs(lead))  # the lesser density over the greater
-        total = (densities.max(axis=1) + np.log1p(other)).sum(axis=1)
-        share = np.stack([np.where(lead > 0, other, 1.0), np.where(lead > 0, 1.0, other)], axis=1)
-        share /= (1 + other)[:, None]
-        members = np.maximum(share.sum(axis=2), 1e-12)
+        total = factors[:, 0] @ whole + (np.maximum(lead, 0) + np.log1p(other)).sum(axis=1)
+        second = (np.where(lead > 0, 1.0, other) / (1 + other)) @ powers.T
+        sums = np.stack([whole - second, second], axis=1)
+        members = np.maximum(sums[:, :, 0], 1e-12)
         weights[going] = members / len(samples)
-        means[going] = share @ samples / members
-        squared = (samples - means[going, :, None]) ** 2
-        sigmas[going] = np.maximum(np.sqrt((share * squared).sum(axis=2) / members), _SIGMA_MIN)
+        centre = sums[:, :, 1] / members
+        means[going] = middle + centre
+        sigmas[going] = np.sqrt(np.maximum(sums[:, :, 2] / members - centre**2, _SIGMA_MIN**2))
         more = total - before[going] >= 1e-6
         before[going] = total
         going = going[more]
