@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pandas as pd
+from benchbook import registry
 from benchbook.claims import comparisons, noise
 from benchbook.measure.store import read_json
 from benchbook.provenance.step import Step
@@ -17,7 +18,7 @@ def main() -> None:
         outputs=["comparisons"],
     ) as step:
         booking = json.loads(step.param("booking"))
-        prior = noise.prior([pd.read_parquet(path) for path in step.files("registry")])
+        prior = noise.prior([registry.read(path) for path in step.files("registry")])
         declared = read_json(step.file("declared"))
         found = comparisons.table(pd.read_parquet(step.file("runs")), booking, declared, prior)
         found.to_parquet(step.output("comparisons"))

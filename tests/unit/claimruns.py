@@ -50,7 +50,7 @@ def runs(
 def booking(arms: str = "ab", concurrency: Sequence[int] = (8,), **comparisons: Any) -> dict[str, Any]:
     """What claims take as `booking`, as far as comparisons need it; the first arm is the baseline."""
     return {
-        "id": "made", "node": {"name": "n", "kind": "k"}, "clients": ["native"],
+        "id": "made", "recorded": False, "node": {"name": "n", "kind": "k"}, "clients": ["native"],
         "arms": [{"name": letter, "server_args": {}} for letter in arms], "hypotheses": [],
         "comparisons": {"baseline": arms[0], "metrics": ["throughput_tok_s", "tpot_mean_ms"],
                         "concurrency": list(concurrency), "alpha": 0.05, "equivalence": 0.02, "smallest_effect": 0.01,

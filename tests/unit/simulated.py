@@ -25,7 +25,7 @@ T0 = 5e8
 
 def booking(**server_args):
     return {
-        "id": "b", "node": NODE, "model": {"name": "m", "config": None, "sizes": {}},
+        "id": "b", "recorded": False, "node": NODE, "model": {"name": "m", "config": None, "sizes": {}},
         "arms": [{"name": "a", "server_args": {name.replace("_", "-"): value for name, value in server_args.items()}}],
         "clients": ["native"],
         "workload": {"kind": "random", "content": {"input_tokens": 256, "output_tokens": 64}, "concurrency": [],

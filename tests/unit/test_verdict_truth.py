@@ -94,7 +94,7 @@ def claims(tables, levels=(C,), sessions_per_arm=3):
     )  # fmt: skip
     of = tables["runs"]
     points = steps.table(of, tables["scheduler"], tables["sessions"], facts)
-    costs = fixed_cost.table(points, facts)
+    costs = fixed_cost.table(points, schema.empty("floor"), facts)
     found = verdicts.table(
         of, comparisons.table(of, facts, [], noise.prior([])), repeatability.table(of, facts["clients"]), costs,
         toll.table(points, costs, schema.empty("floor"), facts), schema.empty("floor"), schema.empty("occupancy"),

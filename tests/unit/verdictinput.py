@@ -21,7 +21,7 @@ def booking(**changes: Any) -> dict[str, Any]:
                  "matrix_tflops": None},
         "model": {"name": "tiny", "config": None, "sizes": {}},
         "arms": [{"name": "base", "server_args": {}}, {"name": "mtp", "server_args": {}}],
-        "clients": ["native"],
+        "clients": ["native"], "recorded": False,
         "workload": {"kind": "random", "content": {}, "concurrency": [8], "repeats": 3},
         "schedule": {"order": "ABBA", "sessions_per_arm": 3, "cold_boot": False},
         "comparisons": {"baseline": "base", "metrics": [METRIC], "concurrency": [8], "alpha": 0.05,

@@ -143,7 +143,10 @@ def _refused_by_tag(claim: Row) -> bool:
 
 def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     """The runs that failed, once more: as many sessions as lack runs, of each the share that it lacks; one boot of each
-    arm concerned where all have a result, and some requests of it failed. None for a failure that was expected."""
+    arm concerned where all have a result, and some requests of it failed. None for a failure that was expected, nor in
+    a recording, which cannot be measured again."""
+    if plan.booking["recorded"]:
+        return
     foreseen = {row["arm"] for row in sessions if row["expected_failure"]}
     open_to_it = [claim for claim in claims if _tags(claim) and not foreseen & {claim["arm"], claim["baseline"]}]
     moved = _settled(open_to_it, plan.planned, AGAIN)

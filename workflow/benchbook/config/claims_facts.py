@@ -11,7 +11,8 @@ from benchbook.config.records import Booking
 def claims_facts(booking: Booking) -> dict[str, Any]:
     """What the functions of benchbook.claims take as `booking`; JSON values only.
 
-        id, node{name, kind, gpus, price_usd_per_hour, memory_bandwidth_tb_s, matrix_tflops}
+        id, recorded (adopted from elsewhere)
+        node{name, kind, gpus, price_usd_per_hour, memory_bandwidth_tb_s, matrix_tflops}
         model{name, config or None, sizes}
         arms[{name, server_args}], in order; clients, names in order
         workload{kind, content, concurrency, repeats}
@@ -22,6 +23,7 @@ def claims_facts(booking: Booking) -> dict[str, Any]:
     node, workload = booking.node, booking.workload
     return {
         "id": booking.id,
+        "recorded": booking.recorded is not None,
         "node": {name: getattr(node, name) for name in ("name", "kind", "gpus", "price_usd_per_hour",
                                                         "memory_bandwidth_tb_s", "matrix_tflops")},
         "model": {
