@@ -30,7 +30,7 @@ REMOVED = object()
 FILE = "config/bookings/b.yaml"
 NAMES = ("config", "booking", "node", "model", "engine")
 FULL = "title, question, node, model, engine, client, client_engine, sealed, recorded, server, arms, workload, "
-FULL += "warmup, schedule, limits, thresholds and 2 more"
+FULL += "warmup, schedule, limits, thresholds and 5 more"
 WORKLOAD = "kind, endpoint, connections, input_tokens, output_tokens, prefix_tokens, prefixes, tools, shared_tokens, "
 WORKLOAD += "chars_per_token, path, repeat, concurrency, waves, num_prompts, repeats and 1 more"
 LENGTH = "a distribution (a map with distribution and its parameters)"
@@ -541,7 +541,7 @@ def test_a_booking_name_cannot_leave_its_folder(tmp_path: Path) -> None:
         ("", "config/config.yaml is empty; it needs booking."),
         (
             "bookin: b\n",
-            'config/config.yaml: bookin = "b" is an unknown key (known here: booking); did you mean booking?',
+            'config/config.yaml: bookin = "b" is an unknown key (known here: booking, registry); did you mean booking?',
         ),
         (
             "booking: 3\n",

@@ -136,8 +136,9 @@ def test_fit_floor_and_busy_time():
     ids = " ".join(table["run_id"][:9])
     fit = {"arm": "base", "response": "step", "model": "line", "chosen": True, "points": 9, "levels": 6, "df": 7,
            "t_fixed_ms": 17.0, "t_fixed_low_ms": 16.8, "t_fixed_high_ms": 17.2, "run_ids": ids}  # fmt: skip
-    toll = [{"arm": "base", "concurrency": c, "sequences_per_rank": c / 8, "step_ms": 17.1, "toll_share": share,
-             "prediction": "held", "run_ids": ids} for c, share in ((8, 0.99), (64, 0.9), (2048, 0.48))]  # fmt: skip
+    toll = [{"arm": "base", "concurrency": c, "sequences_per_rank": c / 8, "response": "step", "step_ms": 17.1,
+             "toll_share": share, "prediction": "held", "run_ids": ids}
+            for c, share in ((8, 0.99), (64, 0.9), (2048, 0.48))]  # fmt: skip
     floor = {"arm": "base", "concurrency": 8, "tokens_per_step_node": 8.0, "dense_gb": 7.6, "routed_gb": 7.7,
              "kv_gb": 0.1, "bandwidth_tb_s": 8.0, "floor_ms": 4.0, "floor_weights_ms": 3.9, "step_ms": 17.1,
              "over_floor": 4.275, "over_floor_low": 4.2, "over_floor_high": 4.3, "roofline_tok_s": 2000.0,
