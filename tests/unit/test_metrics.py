@@ -116,6 +116,17 @@ def test_merged_chunks_leave_no_itl_but_a_tpot():
     assert row["tpot_mean_ms"] == pytest.approx(plain["tpot_mean_ms"])
 
 
+def test_chunks_that_came_in_one_read_leave_no_itl_but_a_tpot():
+    run, result = simulated(concurrency=4, num_prompts=16, lin=8, lout=33, ranks=1)
+    plain = row_of(run, result)[1]
+    result["itls"] = [[gap for a, b in zip(gaps[::2], gaps[1::2], strict=True) for gap in (a + b, 0.0)]
+                      for gaps in result["itls"]]  # fmt: skip
+    _, row = row_of(run, result)
+    assert row["tokens_per_chunk"] == pytest.approx(1.0)
+    assert row["itl_p50_ms"] is None and row["itl_pure_p50_ms"] is None, "half of the gaps are 0 and tell of no step"
+    assert row["tpot_mean_ms"] == pytest.approx(plain["tpot_mean_ms"]) and plain["itl_p50_ms"] > 0
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 3), st.floats(0, 1))
 def test_the_peak_is_never_below_the_mean(concurrency, waves, depth, accepted):

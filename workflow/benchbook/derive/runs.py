@@ -56,8 +56,9 @@ def row(
     tokens = int(good["output_tokens"].sum()) if measured else None
     per_chunk = _tokens_per_chunk(good) if measured else None
     per_step = counted.tokens_per_step if counted is not None else None
-    itl_holds = chunk_is_step(per_chunk, per_step)
-    latencies = _latencies(good, measured, itl_holds)
+    gaps_ms = ragged.flat(good["itl_ms"])[0] if measured else np.array([])
+    itl_holds = chunk_is_step(per_chunk, per_step) and chunk_is_step(_tokens_per_arrival(good, gaps_ms), per_step)
+    latencies = _latencies(good, measured, gaps_ms if itl_holds else np.array([]))
     pure = decode.pure_itl(requests, steady) if steady and itl_holds else None
     modes = bimodal.modes(_after_first_wave(good, record["concurrency"])) if measured else None
     values: dict[str, Any] = {
@@ -155,8 +156,9 @@ def _after_first_wave(good: pd.DataFrame, concurrency: int) -> np.ndarray:
     return known
 
 
-def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str, float | None]:
-    """Means and percentiles in ms; p90 and p99 only from as many requests as carry them (method.md 1)."""
+def _latencies(good: pd.DataFrame, measured: bool, gaps_ms: np.ndarray) -> dict[str, float | None]:
+    """Means and percentiles in ms; p90 and p99 only from as many requests as carry them (method.md 1). `gaps_ms`: the
+    times between two chunks, none where they are not those between two steps."""
     values: dict[str, float | None] = {}
     for name in ("ttft", "tpot", "e2el"):
         series = good[f"{name}_ms"].dropna() if measured else pd.Series(dtype=float)
@@ -168,9 +170,8 @@ def _latencies(good: pd.DataFrame, measured: bool, itl_holds: bool) -> dict[str,
     for name in ("ttft", "e2el"):
         whole = (good[f"{name}_ms"] + good["queue_ms"]).dropna() if len(queued) else queued
         values[f"{name}_schedule_mean_ms"] = float(whole.mean()) if len(whole) else None
-    gaps = ragged.flat(good["itl_ms"])[0] if itl_holds else np.array([])
-    values["itl_mean_ms"] = float(gaps.mean()) if len(gaps) else None
-    values["itl_p50_ms"] = float(np.median(gaps)) if len(gaps) else None
+    values["itl_mean_ms"] = float(gaps_ms.mean()) if len(gaps_ms) else None
+    values["itl_p50_ms"] = float(np.median(gaps_ms)) if len(gaps_ms) else None
     return values
 
 
@@ -178,3 +179,10 @@ def _tokens_per_chunk(good: pd.DataFrame) -> float | None:
     """g = (tokens - 1) / (chunks - 1) over all ok requests (method.md 1)."""
     chunks = int((good["chunks"] - 1).sum())
     return int((good["output_tokens"] - 1).sum()) / chunks if chunks else None
+
+
+def _tokens_per_arrival(good: pd.DataFrame, gaps_ms: np.ndarray) -> float | None:
+    """The same over chunks that arrived apart: those that came in one read are of steps whose end nobody saw, and the
+    next gap is that of several."""
+    apart = int((gaps_ms > 0).sum())
+    return int((good["output_tokens"] - 1).sum()) / apart if apart else None
