@@ -61,12 +61,12 @@ def one_size(folder: Path, runs: int, cores: int, seed: int) -> dict[str, dict[s
     size = sum(path.stat().st_size for path in (folder / "raw").rglob("*") if path.is_file())
     print(f"\n{runs * stores.REQUESTS:,} requests in {runs:,} runs of {len(names)} stores, {size / 1e6:,.0f} MB "
           f"(written in {time.perf_counter() - started_s:.0f} s)")  # fmt: skip
-    print(f"{'rule':<12}{'wall s':>10}{'CPU s':>10}{'peak GiB':>10}")
+    print(f"{'rule':<14}{'wall s':>10}{'CPU s':>10}{'peak GiB':>10}")
     found = {}
     for name in NAMES:
         found[name] = one = measured(name, folder, names, cores)
         rate = f"   {one['bytes'] / 1e6 / one['seconds']:,.0f} MB/s of client JSON" if name == rules.READ else ""
-        print(f"{name:<12}{one['wall_s']:>10.1f}{one['cpu_s']:>10.1f}{one['peak_gib']:>10.2f}{rate}", flush=True)
+        print(f"{name:<14}{one['wall_s']:>10.1f}{one['cpu_s']:>10.1f}{one['peak_gib']:>10.2f}{rate}", flush=True)
     return found
 
 

@@ -1,4 +1,5 @@
-"""The derive rules, each run by its own script with the arguments that Snakemake gives it."""
+"""The derive rules, those of claims among them, each run by its own script with the arguments that Snakemake gives
+it."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ from types import ModuleType
 from typing import Any
 
 from benchbook import rawdata
+from benchbook.config.claims_facts import claims_facts
 from benchbook.config.load import load_booking
+from benchbook.config.records import Booking
 from benchbook.derive import results
 from benchbook.measure.store import read_json
 from benchbook.provenance import code
 
-from scale_parts.stores import ARMS, ROOT
+from scale_parts.stores import ARMS, CLIENTS, GPUS, LEVELS, REPEATS, ROOT
 
 MANIFEST, RAW = "sessions/{store}.json", "raw/{store}"
 
@@ -28,7 +31,8 @@ MANIFEST, RAW = "sessions/{store}.json", "raw/{store}"
 @dataclass(frozen=True)
 class Rule:
     """One rule: script `name`, and its options: files as paths below the folder of all stores, other values as
-    parameters. With {store} in them a rule runs once a store, with `whole` once, over the files of all stores."""
+    parameters. With {store} in them a rule runs once a store, with `whole` once, over the files of all stores. An input
+    without a pattern has no files."""
 
     name: str
     inputs: Mapping[str, str]
@@ -41,7 +45,17 @@ def _derived(*names: str) -> dict[str, str]:
     return {name: f"derived/{{store}}/{name}.parquet" for name in names}
 
 
+def _tables(*names: str) -> dict[str, str]:
+    """Options as the scripts spell them, with dashes."""
+    return {name.replace("_", "-"): f"tables/{name}.parquet" for name in names}
+
+
+def _claims(name: str, inputs: Mapping[str, str], *outputs: str) -> Rule:
+    return Rule(name, inputs, _tables(*outputs), {"booking": "{claims}"}, whole=True)
+
+
 _BOOT = {"boot": "derived/{store}/boot.json"}
+_DECLARED = {"declared": "tables/declared.json"}
 _ALL = ("runs", "warmup", "telemetry", "client", "scheduler", "reconciliation")
 # A further rule is one entry here, after those that make its inputs.
 RULES = (
@@ -55,8 +69,21 @@ RULES = (
          _derived("client", "scheduler", "reconciliation"), {"raw": RAW, "thresholds": "{thresholds}"}),
     Rule("statistics", {"manifest": MANIFEST, **_BOOT, **_derived(*_ALL)},
          {f"all-{name}": f"tables/{name}.parquet" for name in _ALL}
-         | {name: f"tables/{name}.parquet" for name in ("sweep", "crosscheck", "sessions", "failures", "timeline")},
+         | {name: f"tables/{name}.parquet" for name in ("sweep", "crosscheck", "sessions", "failures", "timeline")}
+         | _DECLARED,
          {"raw": "raw", "arms": json.dumps(ARMS), "expected": "[]", "thresholds": "{thresholds}"}, whole=True),
+    _claims("repeatability", _tables("runs"), "repeatability", "noise"),
+    _claims("comparisons", {**_tables("runs"), **_DECLARED, "registry": ""}, "comparisons"),
+    _claims("steps", _tables("runs", "scheduler", "sessions"), "steps"),
+    _claims("roofline", _tables("steps", "runs"), "floor"),
+    _claims("fixed_cost", _tables("steps", "floor"), "fixed_cost"),
+    _claims("toll", _tables("steps", "fixed_cost", "floor"), "toll"),
+    _claims("anomalies", {**_tables("runs", "telemetry"), **_derived("requests")}, "anomalies", "evidence"),
+    _claims("elimination", _tables("runs", "telemetry", "client", "scheduler", "fixed_cost", "toll", "floor", "sessions"),
+            "occupancy", "elimination"),
+    _claims("cost", _tables("runs", "repeatability", "telemetry", "sessions", "timeline"), "cost", "bill"),
+    _claims("verdicts", _tables("runs", "comparisons", "repeatability", "fixed_cost", "toll", "floor", "occupancy",
+                                "sessions", "timeline") | _DECLARED, "verdicts", "hypotheses", "next_experiments"),
 )  # fmt: skip
 READ = "read"
 
@@ -104,9 +131,12 @@ def _script(name: str) -> ModuleType:
 
 
 def _arguments(rule: Rule, folder: Path, stores: Sequence[str]) -> list[str]:
-    thresholds = json.dumps(asdict(load_booking(ROOT, "h200-recorded").thresholds))
+    booking = load_booking(ROOT, "h200-recorded")
+    values = {"{thresholds}": json.dumps(asdict(booking.thresholds)), "{claims}": json.dumps(_facts(booking))}
 
     def filled(pattern: str) -> list[str]:
+        if not pattern:
+            return []
         chosen: Sequence[Any] = stores if "{store}" in pattern else [""]
         return [str(folder / pattern.format(store=store)) for store in chosen]
 
@@ -114,5 +144,16 @@ def _arguments(rule: Rule, folder: Path, stores: Sequence[str]) -> list[str]:
     for option, pattern in (*rule.inputs.items(), *rule.outputs.items()):
         given += [f"--{option}", *filled(pattern)]
     for option, value in rule.params.items():
-        given += [f"--{option}", *(filled(value) if option == "raw" else [value.replace("{thresholds}", thresholds)])]
+        given += [f"--{option}", *(filled(value) if option == "raw" else [values.get(value, value)])]
     return given
+
+
+def _facts(booking: Booking) -> dict[str, Any]:
+    """claims_facts of the booking that these stores would be of."""
+    told = claims_facts(booking)
+    (arm,) = told["arms"]
+    return told | {
+        "arms": [{**arm, "name": name} for name in ARMS], "clients": list(CLIENTS), "node": told["node"] | {"gpus": GPUS},
+        "workload": told["workload"] | {"concurrency": list(LEVELS), "repeats": REPEATS},
+        "comparisons": told["comparisons"] | {"baseline": ARMS[0], "concurrency": list(LEVELS)},
+    }  # fmt: skip

@@ -30,7 +30,8 @@ PROMPT, TOKENS = 256, 32
 GPUS, CORES = 8, 32
 SAMPLE_HZ, SCRAPE_HZ, REPORT_S = 5.0, 2.0, 10.0
 BEGAN_S, BOOT_S, GAP_S, APART_S = 1_796_050_000, 60.0, 0.3, 7200
-ARMS = ("base", "other")
+ARMS, CLIENTS = ("base", "other"), ("native", "vllm-bench")
+REPEATS = RUNS_OF_A_SESSION // len(LEVELS)
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,9 @@ def _spec(base: Mapping[str, Any], session: int, runs: int) -> dict[str, Any]:
             "concurrency": level, "num_prompts": REQUESTS, "rerun": [],
             "readings": [{"name": f"warmup_c{level}_w{number}"} for number in range(1, READINGS + 1)],
             "runs": [{"name": f"{arm}_c{level}_r{repeat}", "repeat": repeat,
-                      "client": ("native", "vllm-bench")[repeat % 2]} for repeat in range(1, len(mine) + 1)],
+                      "client": CLIENTS[repeat % 2]} for repeat in range(1, len(mine) + 1)],
         })  # fmt: skip
-    spec = {**base, "slot": f"s{session + 1}", "arm": arm, "plan": plan, "client": ["native", "vllm-bench"],
+    spec = {**base, "slot": f"s{session + 1}", "arm": arm, "plan": plan, "client": list(CLIENTS),
             "workload": {"kind": "random", "input_tokens": PROMPT, "output_tokens": TOKENS}}  # fmt: skip
     return spec | {"spec_hash": hashlib.sha256(orjson.dumps([spec["slot"], plan])).hexdigest()[:12]}
 
