@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from scipy import stats
 
 from benchbook import schema
 from benchbook.claims.sides import of_interest, side
@@ -29,11 +28,6 @@ class Noise:
     session_sigma: float
     df: float | None
     source: str
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the level of one run, both together."""
-        return math.hypot(self.session_sigma, self.repeat_sigma)
 
     def standard_error(self, sessions: int, repeats_share: float) -> float:
         """Of the mean of so many session means, a repeat's variance entering each by `repeats_share`."""
@@ -91,18 +85,10 @@ def prior(frames: Sequence[pd.DataFrame]) -> Prior:
     return Prior(_pooled(frames, REGISTRY))
 
 
-def known(frame: pd.DataFrame, metric: str, before: Prior) -> Noise:
-    """The noise to reckon with in a booking: its own, from its table `noise`, where that has 8 degrees of freedom
-    between sessions, else what was known `before`. Not so for a node that is seen to scatter more than that (F test at
-    5 %): then the booking's own, however few its sessions, as a smallest effect below what can be found is a promise
-    that is not kept."""
-    own, prior = _pooled([frame], HERE).get(metric), before.of(metric)
-    if own is None or not own.df:
-        return prior
-    ratio = (own.spread / prior.spread) ** 2 if prior.spread else math.inf
-    limit = stats.f.isf(0.05, own.df, prior.df) if prior.df else stats.chi2.isf(0.05, own.df) / own.df
-    more = ratio > limit
-    return own if own.df >= DF_MIN or more else prior
+def of_booking(frame: pd.DataFrame, metric: str) -> Noise | None:
+    """A booking's own noise of the metric, from its table `noise`; None below 8 degrees of freedom between sessions."""
+    found = _pooled([frame], HERE).get(metric)
+    return found if found and found.df and found.df >= DF_MIN else None
 
 
 def _pooled(frames: Sequence[pd.DataFrame], source: str) -> dict[str, Noise]:
