@@ -185,6 +185,15 @@ def test_the_smallest_effect_is_that_of_the_design():
     assert found["band_pct"] == pytest.approx(100 * half, rel=1e-3)
 
 
+def test_boots_that_scatter_beyond_the_noise_speak_for_themselves():
+    booking = claimruns.booking(metrics=["throughput_tok_s"])
+    wild = one(claimruns.runs("abbaab", boot_sigma=0.2, seed=3), booking)
+    half_pct = 100 * math.expm1(math.log1p(wild["effect_high_pct"] / 100) - math.log1p(wild["effect_pct"] / 100))
+    assert wild["mde_pct"] > half_pct > 20 and wild["band_pct"] > 20
+    assert (wild["sigma_from"], wild["sigma_df"]) == (noise.HERE, 3)
+    assert one(claimruns.runs("abbaab", boot_sigma=0.015, seed=3), booking)["sigma_from"] == METHOD
+
+
 def test_scale_is_paired_within_sessions():
     runs = claimruns.runs("aaa", concurrency=(1, 4, 8), growth=0.9, boot_sigma=0.2, repeat_sigma=0.001)
     found = table(runs, claimruns.booking("a", (1, 4, 8)))

@@ -36,6 +36,10 @@ class Effect:
         """Two-sided p of no difference."""
         return 2 * self.tail(abs(self.estimate))
 
+    def exceeds(self, se: float) -> bool:
+        """Whether its standard error lies above `se` by more than chance: chi squared at 5 %."""
+        return self.se**2 * self.df > se**2 * float(stats.chi2.isf(0.05, self.df))
+
     def tail(self, distance: float) -> float:
         """One-sided p of an estimate that lies `distance` on the far side of a bound; above 0.5 on the near side."""
         if self.se == 0:
