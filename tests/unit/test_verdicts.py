@@ -116,6 +116,16 @@ def test_a_factor_reads_the_same_whichever_side_is_larger():
     assert down["sentence"] == "Mean TPOT of base is 4.000 times that of mtp at C=8 (nearest runs: 3.900 times)."
 
 
+@pytest.mark.parametrize(("tag", "metric", "level"), [
+    ("STALLED", "tpot_mean_ms", CONFOUNDED), ("THROTTLED", "tpot_mean_ms", SOLID_SCALE),
+    ("CACHED", "tpot_mean_ms", SOLID_SCALE), ("CACHED", "ttft_mean_ms", CONFOUNDED),
+    ("UNWARMED", "ttft_mean_ms", CONFOUNDED), ("THROTTLED", "ttft_mean_ms", SOLID_SCALE),
+])  # fmt: skip
+def test_no_factor_is_claimed_of_a_metric_that_the_tag_can_move_so_far(tag, metric, level):
+    row = verdict(runs(1, 1, tags=tag), metric=metric, value=46.0, effect_pct=300.0, half_pct=None, worst_ratio=3.9)
+    assert row["level"] == level
+
+
 def test_scale_of_one_arm():
     table = runs(1, 1)
     row = comparison(table, effect_pct=3220.0, half_pct=None, comparison_id="scale/base/throughput_tok_s/c32-c2048",

@@ -22,7 +22,8 @@ class Claim:
     """What the rules look at.
 
     kind            comparison | scale | value | fit | floor | occupancy
-    tags            of the runs behind it, both sides; `voided_by`: those that make its metric unfit
+    tags            of the runs behind it, both sides; `voided_by`: those that make its metric unfit; `moved_by`: those
+                    that can move it by a factor 2 or more
     incomplete      runs that failed, fell short or are missing where it was measured
     impossible      runs in which Little's check has the wrong sign: more in flight than clients
     refused         what the table it comes from says against it
@@ -35,6 +36,7 @@ class Claim:
     kind: str
     tags: frozenset[str] = frozenset()
     voided_by: frozenset[str] = frozenset()
+    moved_by: frozenset[str] = frozenset()
     incomplete: int = 0
     impossible: int = 0
     refused: str | None = None
@@ -64,8 +66,9 @@ def level(claim: Claim) -> tuple[str, str | None]:
     if refused:
         return REFUSED, refused
     tags = ", ".join(sorted(claim.tags))
-    if claim.kind in SCALED and claim.worst_ratio is not None and claim.worst_ratio >= SCALE_RATIO:
-        return SOLID_SCALE, f"in spite of {tags}, which moves nothing by a factor of 2" if tags else None
+    apart = claim.worst_ratio is not None and claim.worst_ratio >= SCALE_RATIO
+    if claim.kind in SCALED and apart and not claim.tags & claim.moved_by:
+        return SOLID_SCALE, f"in spite of {tags}, which does not move it by a factor of 2" if tags else None
     across = claim.bookings is not None and claim.bookings < BOOKINGS_MIN
     if tags or across:
         return CONFOUNDED, ", ".join(filter(None, (tags, "BOOKING" if across else "")))

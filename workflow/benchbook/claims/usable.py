@@ -10,14 +10,15 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of table `runs`: its unit, what it is called in a sentence, which way is better, and the tags that make
-    it unfit (method.md 10)."""
+    """A column of table `runs`: its unit, what it is called in a sentence, which way is better, the tags that make it
+    unfit, and those that can move it by a factor 2 or more (method.md 10)."""
 
     name: str
     unit: str
     label: str
     better: str
     voided_by: frozenset[str] = frozenset()
+    moved_by: frozenset[str] = frozenset({"STALLED"})
 
 
 METRICS = {
@@ -26,7 +27,8 @@ METRICS = {
         Metric("throughput_tok_s", "tok/s", "throughput", "higher"),
         Metric("window_throughput_tok_s", "tok/s", "throughput in the steady window", "higher"),
         Metric("tpot_mean_ms", "ms", "mean TPOT", "lower"),
-        Metric("ttft_mean_ms", "ms", "mean TTFT", "lower", frozenset({"BIMODAL"})),
+        Metric("ttft_mean_ms", "ms", "mean TTFT", "lower", frozenset({"BIMODAL"}),
+               frozenset({"CACHED", "CLIENT", "FRONTEND", "REGIME", "STALLED", "UNWARMED"})),
         Metric("itl_p50_ms", "ms", "median ITL", "lower"),
         Metric("e2el_mean_ms", "ms", "mean E2EL", "lower"),
     )

@@ -129,6 +129,7 @@ def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) 
             kind=kind,
             tags=frozenset(filter(None, row["tags"].split(","))),
             voided_by=_voided_by(row["metric"]),
+            moved_by=sentences.metric_of(row["metric"]).moved_by,
             incomplete=row["incomplete_runs"],
             impossible=seen.impossible(row["run_ids"]),
             refused=f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None,
