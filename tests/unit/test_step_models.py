@@ -43,6 +43,13 @@ def test_exact_points_are_recovered():
     assert step_models.flat(N, np.full(len(N), 17.0)).t_fixed == pytest.approx(17.0)
 
 
+def test_an_exact_line_is_no_hinge_and_fits():
+    n = np.repeat([1.0, 2, 4, 8, 16, 32], 3)
+    choice = step_models.choose(n, 3 + 0.4 * n)
+    assert choice.chosen == "line" and choice.fit.t_fixed == pytest.approx(3)
+    assert step_models.lack_of_fit(choice.fit, n.tolist()) is None
+
+
 def test_the_line_over_the_bend_reads_the_fixed_cost_low():
     """17.0 flat and 15.9 + 0.080 n are one hinge: the line's intercept is t_fixed - slope x hinge, which is bias."""
     bend = np.array([32.0, 64, 128, 256])

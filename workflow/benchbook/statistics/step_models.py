@@ -21,6 +21,7 @@ from scipy import stats
 FLAT, LINE, HINGE = "flat", "line", "hinge"
 ALPHA = 0.05
 _GRID = 200
+_EXACT = 1e-9
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -236,8 +237,9 @@ def choose(
 
 
 def p_better(smaller: Fit, larger: Fit) -> float | None:
-    """F test of a model against the one that it contains; None where the larger has no degree of freedom."""
-    if larger.df < 1 or larger.sum_of_squares == 0:
+    """F test of a model against the one that it contains; None where the larger has no degree of freedom, or the
+    smaller leaves nothing to explain but rounding."""
+    if larger.df < 1 or larger.sum_of_squares == 0 or smaller.sigma < _EXACT:
         return None
     gained = smaller.sum_of_squares - larger.sum_of_squares
     ratio = gained / (smaller.df - larger.df) / (larger.sum_of_squares / larger.df)
@@ -248,7 +250,7 @@ def lack_of_fit(fit: Fit, level: Sequence[float]) -> float | None:
     """p of the F test of what a fit leaves between levels against the spread of repeats within them.
 
     The repeats' spread is taken of the residuals, so that a level whose n differs a little is no spread. None where no
-    level has two points or there are no more levels than parameters.
+    level has two points, repeats differ by rounding only, or there are no more levels than parameters.
     """
     levels = np.asarray(level, float)
     names, members = np.unique(levels, return_inverse=True)
@@ -257,7 +259,7 @@ def lack_of_fit(fit: Fit, level: Sequence[float]) -> float | None:
         return None
     means = np.bincount(members, fit.residuals) / np.bincount(members)
     within = float(((fit.residuals - means[members]) ** 2).sum())
-    if within == 0:
+    if within < len(levels) * _EXACT**2:
         return None
     between = max(0.0, fit.sum_of_squares - within)
     return float(stats.f.sf(between / df_between / (within / df_within), df_between, df_within))
