@@ -77,6 +77,15 @@ def test_a_missing_run_refuses_what_it_stands_behind():
     assert list(verdict_table(table, repeatability=[value, others])["level"]) == [REFUSED, SOLID]
 
 
+def test_boots_are_not_advised_for_a_metric_that_no_run_gives():
+    table = runs()
+    value = {"arm": "base", "concurrency": 8, "metric": "itl_p50_ms", "unit": "ms", "sessions": 0, "runs": 0,
+             "mean": None, "range_of": "sessions", "tags": "", "run_ids": ""}  # fmt: skip
+    (found,) = verdict_table(table, repeatability=[value]).to_dict("records")
+    assert found["level"] == REFUSED and found["replicate"] is None
+    assert found["sentence"] == "No median ITL can be quoted for base at C=8: no run gives it; see the run index."
+
+
 def test_little_with_the_wrong_sign_refuses_and_with_the_right_one_does_not():
     impossible = verdict(one_run_with(little="refused", little_delta=0.02))
     assert impossible["level"] == REFUSED and "more requests in flight than clients" in impossible["because"]

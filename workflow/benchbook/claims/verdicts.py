@@ -111,6 +111,8 @@ def _replicate(claim: Claim, found: str, booking: Mapping[str, Any], to_find: in
     if claim.impossible:
         steps.append("check the client's clock and counts, then measure again")
     have = max(claim.sessions, planned) if claim.incomplete else claim.sessions
+    if claim.refused and not claim.sessions:
+        return "; ".join(steps) or None
     if have < claim.sessions_needed:
         steps.append(remedies.boots(claim.sessions_needed - have, max(planned, claim.sessions_needed), compared))
     elif claim.runs < RUNS_MIN and not claim.incomplete:
