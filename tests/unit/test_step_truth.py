@@ -207,6 +207,14 @@ def test_speculation_makes_a_step_of_several_tokens():
     assert row["tokens_per_step_node"] == pytest.approx(2 * 8, rel=0.05)
 
 
+def test_a_step_of_zero_is_no_point_of_a_fit():
+    of_steps = points(of_line())
+    of_steps.loc[of_steps.index[0], "step_ms"] = 0.0
+    found = fixed_cost.table(of_steps, NO_FLOOR, told()).set_index(["response", "model"])
+    assert found.loc[("step", "line"), "points"] == len(of_steps) - 1 == found.loc[("tpot", "line"), "points"] - 1
+    assert found.loc[("step", "line"), "t_fixed_ms"] == pytest.approx(T_FIXED, rel=0.02)
+
+
 def test_no_runs_make_empty_tables():
     none = of_line() | {"runs": of_line()["runs"].iloc[:0]}
     found = points(none)

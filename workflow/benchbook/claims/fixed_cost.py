@@ -16,6 +16,7 @@ from benchbook.statistics.step_models import FLAT, HINGE, LINE, Choice, Fit
 STEP, OVER_FLOOR, TPOT = "step", "over floor", "tpot"
 _AXES = {STEP: ("sequences_per_rank", "step_ms"), OVER_FLOOR: ("sequences_per_rank", "over_floor_ms"),
          TPOT: ("tpot_sequences_per_rank", "tpot_step_ms")}  # fmt: skip
+_WHOLE = {STEP: "step_ms", OVER_FLOOR: "step_ms", TPOT: "tpot_step_ms"}
 RESPONSES = tuple(_AXES)
 MODELS = (FLAT, LINE, HINGE)
 LEVELS_ASKED, REPEATS_ASKED = 6, 3
@@ -50,11 +51,11 @@ class Points:
 def points(steps: pd.DataFrame, floor: pd.DataFrame, arm: str, response: str) -> Points:
     """An arm's points and the models fitted to them; `response`: one of RESPONSES.
 
-    Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
+    A step of 0 is no measurement and weighs without end. Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
     """
     mine = steps[steps["arm"] == arm].merge(floor[["arm", "concurrency", "floor_ms"]], how="left")
     mine["over_floor_ms"] = mine["step_ms"] - mine["floor_ms"]
-    mine = mine[mine[list(_AXES[response])].notna().all(axis=1)]
+    mine = mine[mine[list(_AXES[response])].notna().all(axis=1) & (mine[_WHOLE[response]] > 0)]
     here = mine["regime"].isna()
     return _fitted(mine[here], mine[~here], response)
 
