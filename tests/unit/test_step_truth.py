@@ -207,6 +207,36 @@ def test_speculation_makes_a_step_of_several_tokens():
     assert row["tokens_per_step_node"] == pytest.approx(2 * 8, rel=0.05)
 
 
+def of_boots(random, sigma, boots=3):
+    """Table `steps` of a line of 3 ms + 0.4 ms a sequence, which each boot multiplies."""
+    rows = []
+    for boot in range(boots):
+        factor = np.exp(random.normal(0, sigma))
+        for c in (1, 2, 4, 8, 16, 32):
+            for repeat in range(3):
+                step_ms = (3 + 0.4 * c) * factor * np.exp(random.normal(0, 0.005))
+                rows.append({
+                    "run_id": f"s{boot}/base_c{c}_r{repeat}", "session_id": f"s{boot}", "arm": "base", "concurrency": c,
+                    "ranks": 1, "sequences_per_rank": c, "tpot_sequences_per_rank": c, "tokens_per_step": 1.0,
+                    "step_ms": step_ms, "step_from": "pure", "tpot_step_ms": step_ms, "tokens_per_step_node": c,
+                    "tags": "",
+                })  # fmt: skip
+    return frames.frame("steps", rows)
+
+
+def test_a_fixed_cost_over_boots_covers_at_its_level_and_not_at_that_of_runs():
+    """With runs taken for replicates six of ten intervals hold it."""
+    random, held, booking = np.random.default_rng(0), [], {"arms": [{"name": "base"}]}
+    for _ in range(60):
+        found = fixed_cost.table(of_boots(random, 0.015), NO_FLOOR, booking).set_index(["response", "model"])
+        line = found.loc[("step", "line")]
+        held.append(line["t_fixed_low_ms"] <= 3 <= line["t_fixed_high_ms"])
+        assert line["slope_low_ms"] < line["slope_ms"] < line["slope_high_ms"]
+    assert np.mean(held) >= 0.85
+    one = fixed_cost.table(of_boots(random, 0.015, boots=1), NO_FLOOR, booking).set_index(["response", "model"])
+    assert one.loc[("step", "line"), "t_fixed_high_ms"] - one.loc[("step", "line"), "t_fixed_low_ms"] < 0.06
+
+
 def test_a_step_of_zero_is_no_point_of_a_fit():
     of_steps = points(of_line())
     of_steps.loc[of_steps.index[0], "step_ms"] = 0.0

@@ -11,7 +11,8 @@ import pandas as pd
 from benchbook import schema
 from benchbook.claims.steps import ALL
 from benchbook.statistics import step_models
-from benchbook.statistics.step_models import FLAT, HINGE, LINE, Choice, Fit
+from benchbook.statistics.intervals import Interval, t_interval
+from benchbook.statistics.step_models import FLAT, HINGE, LINE, Bounds, Choice, Fit
 
 STEP, OVER_FLOOR, TPOT = "step", "over floor", "tpot"
 _AXES = {STEP: ("sequences_per_rank", "step_ms"), OVER_FLOOR: ("sequences_per_rank", "over_floor_ms"),
@@ -21,6 +22,7 @@ RESPONSES = tuple(_AXES)
 MODELS = (FLAT, LINE, HINGE)
 LEVELS_ASKED, REPEATS_ASKED = 6, 3
 LEVELS_MIN, DF_MIN = 3, 2
+SESSIONS_MIN = 3
 REACH = 2.0  # a fit is carried on to twice the largest n it was made from, no further
 TOKENS_VARY = 0.02
 RESIDUAL_MAX = 0.03  # where repeats cannot show what they differ by: three times the method's prior for them
@@ -51,7 +53,8 @@ class Points:
 def points(steps: pd.DataFrame, floor: pd.DataFrame, arm: str, response: str) -> Points:
     """An arm's points and the models fitted to them; `response`: one of RESPONSES.
 
-    A step of 0 is no measurement and weighs without end. Runs of another regime are left out: the fit is about the others. Where they lie among the others it is refused.
+    A step of 0 is no measurement and weighs without end: no point. Runs of another regime are left out, as the fit
+    is about the others. Where they lie among the others it is refused.
     """
     mine = steps[steps["arm"] == arm].merge(floor[["arm", "concurrency", "floor_ms"]], how="left")
     mine["over_floor_ms"] = mine["step_ms"] - mine["floor_ms"]
@@ -69,7 +72,8 @@ def _fitted(used: pd.DataFrame, others: pd.DataFrame, response: str) -> Points:
 def table(steps: pd.DataFrame, floor: pd.DataFrame, booking: Mapping[str, Any]) -> pd.DataFrame:
     """Table `fixed_cost`: flat, line and hinge for each arm and response that has a point; at most one is chosen.
 
-    The points are runs. Their intervals hold for the boots they were measured in: a boot moves the whole curve.
+    The points are runs, and a boot moves the whole curve: from SESSIONS_MIN boots the intervals of fixed cost, slope
+    and asymptote are no narrower than by t over boots. Shares and half-point are ratios, which a boot does not move.
 
     A mixture of experts reads more weights the more sequences it has, until it reads all: its step is no line, and the
     fit of the step itself is refused. What the step takes over its byte floor may still be one.
@@ -98,11 +102,12 @@ def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
     if fit is None:
         return row
     ranks, a = int(found.used["ranks"].iloc[0]), float(found.used["tokens_per_step"].mean())
+    fixed_bounds, slope_bounds = _over_boots(found, fit)
     row |= {
         "t_fixed_ms": fit.t_fixed,
-        **_bounds("t_fixed", "_ms", fit.t_fixed_interval),
+        **_bounds("t_fixed", "_ms", fixed_bounds),
         "slope_ms": None if model == FLAT else fit.slope,
-        **_bounds("slope", "_ms", fit.slope_interval),
+        **_bounds("slope", "_ms", slope_bounds),
         "hinge": fit.hinge if model == HINGE else None,
         "residual_pct": 100 * fit.sigma,
         "p_better_than_line": found.choice.p_hinge if found.choice and model == HINGE else None,
@@ -113,8 +118,29 @@ def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
         "half_point": fit.half_point,
         **_bounds("half_point", "", fit.half_point_interval),
         "asymptote_tok_s": fit.asymptote(ranks, a),
-        **_bounds("asymptote", "_tok_s", fit.asymptote_interval(ranks, a)),
+        **_bounds("asymptote", "_tok_s", step_models.asymptote_between(slope_bounds, ranks, a)),
     }
+
+
+def _over_boots(found: Points, fit: Fit) -> tuple[Bounds, Bounds | None]:
+    """Intervals of fixed cost and slope: those of the fit, or by t over the boots' own fits where that is wider."""
+    named = (*_AXES[found.response], _WHOLE[found.response])
+    n, t, whole = (found.used[name].to_numpy(float) for name in named)
+    each = step_models.by_group(fit, n, t, found.used["session_id"].tolist(), whole)
+    if len(each) < SESSIONS_MIN:
+        return fit.t_fixed_interval, fit.slope_interval
+    wide = [_widened(own, value, t_interval(boots)) for own, value, boots in
+            zip((fit.t_fixed_interval, fit.slope_interval), (fit.t_fixed, fit.slope), each.T, strict=True)]
+    assert wide[0] is not None
+    return wide[0], wide[1]
+
+
+def _widened(own: Bounds | None, value: float, boots: Interval | None) -> Bounds | None:
+    """`own`, or as wide as `boots` around the fitted value."""
+    if own is None or boots is None:
+        return own
+    half = (boots.high - boots.low) / 2
+    return min(own[0], value - half), max(own[1], value + half)
 
 
 def _bounds(name: str, unit: str, bounds: tuple[float, float] | None) -> dict[str, float | None]:

@@ -42,6 +42,13 @@ def asymptote(ranks: int, slope_ms: float, tokens_per_step: float = 1.0) -> floa
     return ranks * tokens_per_step * 1000 / slope_ms
 
 
+def asymptote_between(slope_ms: Bounds | None, ranks: int, tokens_per_step: float = 1.0) -> Bounds | None:
+    """Its interval, by inversion of the slope's; None where that includes 0."""
+    if slope_ms is None or slope_ms[0] <= 0:
+        return None
+    return asymptote(ranks, slope_ms[1], tokens_per_step), asymptote(ranks, slope_ms[0], tokens_per_step)
+
+
 def crossing(level: float, intercept: float, slope: float) -> float:
     """Where a flat region at `level` meets the line of the bend behind it: the hinge's place."""
     return (level - intercept) / slope
@@ -122,10 +129,7 @@ class Fit:
 
     def asymptote_interval(self, ranks: int, tokens_per_step: float = 1.0) -> Bounds | None:
         """By inversion of the slope's interval; None where that includes 0."""
-        bounds = self.slope_interval
-        if bounds is None or bounds[0] <= 0:
-            return None
-        return asymptote(ranks, bounds[1], tokens_per_step), asymptote(ranks, bounds[0], tokens_per_step)
+        return asymptote_between(self.slope_interval, ranks, tokens_per_step)
 
     def fixed_share(self, n: float, base: float = 0.0) -> float:
         """Share of the step that is fixed cost."""
@@ -234,6 +238,24 @@ def choose(
     bounds = found[LINE].slope_interval if LINE in found else None
     chosen = FLAT if bounds is None or bounds[0] <= 0 <= bounds[1] else LINE
     return Choice(found, chosen, p)
+
+
+def by_group(
+    fit: Fit, n: ArrayLike, t: ArrayLike, group: Sequence[str], whole: ArrayLike | None = None
+) -> Floats:
+    """t_fixed and slope of the same model, its hinge held, fitted to each group of points alone: one row a group that
+    has two values of n on which they rest; of flat the slope is 0."""
+    counts, (times, scale), names = np.asarray(n, float), _arrays(t, whole), np.asarray(group)
+    above = np.maximum(0.0, counts - fit.hinge)
+    found = []
+    for name in np.unique(names):
+        here = names == name
+        if fit.model == FLAT:
+            found.append([float(_solve(np.ones((int(here.sum()), 1)), times[here], scale[here])[0]), 0.0])
+        elif np.ptp(above[here]) > 0:
+            design = np.column_stack([np.ones_like(above[here]), above[here]])
+            found.append(_solve(design, times[here], scale[here]).tolist())
+    return np.array(found, float).reshape(-1, 2)
 
 
 def p_better(smaller: Fit, larger: Fit) -> float | None:
