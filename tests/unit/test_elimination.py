@@ -142,6 +142,16 @@ def test_tagged_runs_are_left_for_a_lower_concurrency_and_named():
     assert frame.loc["compute", "gate"].startswith("the runs carry no tag (they carry UNSTEADY): failed")
 
 
+def test_a_cause_is_not_ruled_out_by_the_runs_that_lack_its_tag_beside_one_that_carries_it():
+    tables, about = made()
+    runs = tables["runs"]
+    runs.loc[runs.index[runs["concurrency"] == 32][0], "tags"] = "UNWARMED,CLIENT"
+    frame = judged(tables, about)
+    assert set(frame["concurrency"].dropna()) == {32}
+    assert frame.loc["client", "outcome"] == NOT_RULED_OUT and frame.loc["frontend", "outcome"] == RULED_OUT
+    assert frame.loc["client", "why"].startswith("CLIENT is on 1 of 6 runs at this concurrency")
+
+
 def test_a_saturated_client_and_a_stuck_frontend_are_kept():
     tables, about = made()
     tables["client"]["saturated"] = pd.array(["it used 0.97 of a core"] * len(tables["client"]), dtype="string")

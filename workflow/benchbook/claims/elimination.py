@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from benchbook import schema
 from benchbook.claims import busy
 from benchbook.claims import causes_beside_gpus as beside
 from benchbook.claims import causes_on_gpus as on
-from benchbook.claims.candidate import UNTESTED, Candidate, Point
+from benchbook.claims.candidate import NOT_RULED_OUT, RULED_OUT, UNTESTED, Candidate, Finding, Point
 from benchbook.claims.usable import tags_of, usable
 
 CANDIDATES: Sequence[Candidate] = (
@@ -41,8 +42,8 @@ def table(
     """Table `elimination`: a row for each arm of the booking and each candidate.
 
     Judged at the arm's highest concurrency that has runs without a tag, on those runs; where every run carries one, at
-    the highest concurrency, and nothing is ruled out there. Where runs above carry the tag that speaks for a candidate,
-    `why` says so.
+    the highest concurrency, and nothing is ruled out there. Nor is a candidate whose own tag other runs at that
+    concurrency carry: the runs without it were chosen for being without. Where runs above carry it, `why` says so.
     """
     tables = {"telemetry": telemetry, "client": client, "scheduler": scheduler, "occupancy": occupancy}
     good = usable(runs, booking["clients"])
@@ -103,7 +104,7 @@ def _row(arm: str, candidate: Candidate, point: Point | None, runs: pd.DataFrame
     if point is None:
         return row | {"measurement": None, "gate": "not reached: no usable run", "outcome": UNTESTED,
                       "why": "No run of this arm ended well: measure it again.", "concurrency": None, "run_ids": ""}
-    finding = candidate.judge(point)
+    finding = _against_tagged(candidate.judge(point), candidate, point, runs)
     tested = finding.outcome != UNTESTED
     return row | {
         "measurement": finding.measurement,
@@ -115,8 +116,24 @@ def _row(arm: str, candidate: Candidate, point: Point | None, runs: pd.DataFrame
     }
 
 
+def _against_tagged(finding: Finding, candidate: Candidate, point: Point, runs: pd.DataFrame) -> Finding:
+    """A candidate is not ruled out by the runs that lack its tag where others beside them carry it."""
+    carrying = int((_carriers(candidate, runs)["concurrency"] == point.concurrency).sum())
+    if finding.outcome != RULED_OUT or not carrying:
+        return finding
+    every = int((runs["concurrency"] == point.concurrency).sum())
+    return replace(finding, outcome=NOT_RULED_OUT, why=(
+        f"{candidate.tag} is on {carrying} of {every} runs at this concurrency, and the cause is absent in the others "
+        "only: remove it and measure again."
+    ))  # fmt: skip
+
+
+def _carriers(candidate: Candidate, runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with the candidate's own tag."""
+    return runs[[bool(candidate.tag) and candidate.tag in tags.split(",") for tags in runs["tags"]]]
+
+
 def _above(candidate: Candidate, point: Point, runs: pd.DataFrame) -> str:
     """Where runs at a higher concurrency carry the candidate's own tag."""
-    carries = runs["tags"].str.split(",").map(lambda tags: candidate.tag in tags if candidate.tag else False)
-    found = sorted({int(c) for c in runs.loc[carries.astype(bool), "concurrency"] if c > point.concurrency})
+    found = sorted({int(c) for c in _carriers(candidate, runs)["concurrency"] if c > point.concurrency})
     return f" At concurrency {', '.join(map(str, found))} runs carry {candidate.tag}." if found else ""
