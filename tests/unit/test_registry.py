@@ -64,6 +64,21 @@ def test_other_files_are_none_of_it(tmp_path):
     assert registry.earlier(tmp_path / "registry", "k", None, "mine") == [path]
 
 
+def test_a_broken_or_renamed_file_says_what_to_do(tmp_path):
+    path = fed(tmp_path, "x")
+    renamed = path.with_name(f"{EARLY}_y.parquet")
+    renamed.write_bytes(path.read_bytes())
+    with pytest.raises(StoreError, match="another booking than its name says: x"):
+        registry.read(renamed)
+    for content in (b"", b"PAR1"):
+        renamed.write_bytes(content)
+        with pytest.raises(StoreError, match="Move it out of the registry"):
+            registry.read(renamed)
+    pd.DataFrame({"booking": ["y"]}).to_parquet(renamed)
+    with pytest.raises(StoreError, match="Move it out of the registry"):
+        registry.read(renamed)
+
+
 def finished(tmp_path, judged_runs=None):
     """A booking's folder as the rules leave it; `judged_runs`: the runs that were accepted, by default those there."""
     results = tmp_path / "results"

@@ -76,12 +76,21 @@ def feed_when_finished(results: Path, registry: Path) -> str | None:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The table `noise` in a file of the registry; its folder's name adds no column."""
+    """The table `noise` in a file of the registry; its folder's name adds no column. StoreError where it is none, or of
+    another booking than its name says, which would count that booking's noise twice."""
     import pandas as pd
 
     from benchbook import schema
 
-    return schema.check(pd.read_parquet(path, partitioning=None), "noise")
+    try:
+        noise = schema.check(pd.read_parquet(path, partitioning=None), "noise")
+    except (OSError, ValueError, BenchbookError) as error:
+        raise StoreError(f"{path} is no table of noise ({error}). Move it out of the registry.") from error
+    name = _NAME.fullmatch(path.name)
+    if name and set(noise["booking"]) != {name["booking"]}:
+        raise StoreError(f"{path} holds the noise of another booking than its name says: "
+                         f"{', '.join(sorted(set(noise['booking'])))}. Move it out of the registry.")  # fmt: skip
+    return noise
 
 
 def earlier(registry: Path, node_kind: str, before: str | None, without: str) -> list[Path]:
