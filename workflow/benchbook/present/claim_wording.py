@@ -9,7 +9,8 @@ CLAIMS = (
 )
 HYPOTHESES = (
     "What the booking file expected, with the comparison that judges it. Supported: the effect is in the direction "
-    "expected and its family-wise interval lies beyond the smallest effect of interest."
+    "expected, at least of the smallest size of interest, and its family-wise interval excludes 0; where the whole "
+    "interval lies beyond that size, the sentence says so."
 )
 COMPARISONS = (
     "An effect is the arm over its baseline less one. The statistical unit is the session, one boot of the server; an "
