@@ -8,6 +8,7 @@ from typing import Any
 
 import claimframes
 import frames
+import pandas as pd
 import pytest
 import reportinput
 from benchbook import schema
@@ -98,6 +99,20 @@ def test_every_sentence_stands_once_under_its_level_and_declared_before_explorat
         titles = list(dict.fromkeys(title for name, title, _ in placed if name == level.name))
         assert titles == sorted(titles, key=("Declared before measuring", "Scale, fixed cost, floor, busy time",
                                              "Exploratory").index)
+
+
+def test_what_a_sentence_says_is_not_said_again_beside_it(made: ReportInput) -> None:
+    one = made.frames["verdicts"].query("kind == 'comparison'").iloc[:1]
+    said = "Throughput at C=8: a 1 tok/s, b 2 tok/s; no difference can be claimed, because of UNWARMED. Next: warm up."
+    twice = schema.check(pd.concat([
+        one.assign(claim_id="a/b/m/c1", level="CONFOUNDED", sentence=said, because="UNWARMED", replicate="warm up"),
+        one.assign(claim_id="a/b/m/c2", level="CONFOUNDED", sentence=said, because="drift", replicate="boot in turn"),
+    ]), "verdicts")  # fmt: skip
+    page = report.render(replace(made, frames={**made.frames, "verdicts": twice}))
+    told, silent = (chapter(page, "claims").partition(f"verdicts:a/b/m/{level}:sentence")[2].partition("</li>")[0]
+                    for level in ("c2", "c1"))  # fmt: skip
+    assert "<b>Because</b>" in told and "drift" in told and "<b>To lift it</b>" in told and "boot in turn" in told
+    assert "Because</b>" not in silent and "To lift it" not in silent
 
 
 def test_more_claims_than_a_page_holds_are_folded_none_is_lost(made: ReportInput) -> None:

@@ -42,6 +42,10 @@ class Claim:
     replicate: Part
     claim_id: Part
 
+    def leaves_out(self, part: Part) -> bool:
+        """Whether `part` has something to say that the sentence does not."""
+        return not part.missing and part.text not in self.sentence.text
+
 
 @dataclass(frozen=True)
 class Block:
@@ -90,8 +94,7 @@ def _values(verdicts: pd.DataFrame) -> Table:
     single = verdicts[verdicts["kind"] == "value"]
     single = single.assign(place=single["level"].map(order)).sort_values("place", kind="stable")
     return table(single, "verdicts", "Single values, by level.", [
-        "claim_id", "level", "sentence", *_if_any(single, "because"), *_if_any(single, "replicate")],
-        name="values", dense=True)
+        "claim_id", "level", "sentence"], name="values", dense=True)
 
 
 def _with_level(shown: Table, at: int, comparisons: pd.DataFrame, verdicts: pd.DataFrame) -> Table:
