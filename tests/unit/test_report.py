@@ -21,7 +21,7 @@ from pypdf import PdfReader
 
 HOSTILE = '<script>alert("x")</script> & <b>bold</b> [[runs]]'
 VOID = {"meta", "br", "wbr", "link", "img", "hr", "input"}
-TABLES_WITHOUT_ADDRESS = {"table-arms", "table-thresholds", "table-code", "table-levels"}
+TABLES_WITHOUT_ADDRESS = {"table-arms", "table-thresholds", "table-thresholds-kept", "table-code", "table-levels"}
 
 
 class Page(HTMLParser):
@@ -145,6 +145,19 @@ def test_status_and_relaxed_thresholds_are_named(made: ReportInput) -> None:
     assert 'class="status bad"' in html
     assert "steady_window_min_s" in html.partition("</section>")[0]
     assert "it compares nothing" not in html
+
+
+def test_thresholds_that_a_booking_changes_are_listed_and_the_rest_folded(made: ReportInput) -> None:
+    summary = report.render(made).partition('id="claims"')[0].replace("<wbr>", "")
+    changed, kept = (summary.partition(f'id="{name}"')[2].partition("</table>")[0]
+                     for name in ("table-thresholds", "table-thresholds-kept"))
+    for item in made.thresholds:
+        cell = f"<code>{item.name}</code>"
+        assert (cell in changed, cell in kept) == (item.value != item.default, item.value == item.default), item.name
+    alike = [replace(item, value=item.default) for item in made.thresholds]
+    page = report.render(replace(made, thresholds=alike))
+    assert f"All {len(alike)} thresholds are as the method has them" in page
+    assert 'id="table-thresholds"' not in page
 
 
 def test_how_each_warmup_was_judged_is_told_in_a_sentence(made: ReportInput) -> None:

@@ -312,6 +312,10 @@ def build(context: ReportInput) -> dict[str, Any]:
         "no_failures": wording.no_failures(),
         "root_causes": _root_causes(frames["sessions"]),
         "environments": _environments(frames["sessions"]),
+        "thresholds": {
+            "changed": [item for item in context.thresholds if item.value != item.default],
+            "kept": [item for item in context.thresholds if item.value == item.default],
+        },
         "relaxed": wording.relaxed(item.name for item in context.thresholds if item.relaxed),
         "definitions": wording.DEFINITIONS,
         "with_unit": fmt.with_unit,
