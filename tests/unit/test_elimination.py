@@ -136,10 +136,10 @@ def test_tagged_runs_are_left_for_a_lower_concurrency_and_named():
     assert set(frame["concurrency"]) == {8}
     assert frame.loc["client", "outcome"] == RULED_OUT
     assert frame.loc["client", "why"].endswith("At concurrency 32 runs carry CLIENT.")
-    tables["runs"]["tags"] = "UNSTEADY"
+    tables["runs"]["tags"] = "UNSTEADY,UNWARMED"
     frame = judged(tables, about)
     assert RULED_OUT not in set(frame["outcome"])
-    assert frame.loc["compute", "gate"].startswith("the runs carry no tag (they carry UNSTEADY): failed")
+    assert frame.loc["compute", "gate"].startswith("the runs carry no tag (they carry UNSTEADY, UNWARMED): failed")
 
 
 def test_a_cause_is_not_ruled_out_by_the_runs_that_lack_its_tag_beside_one_that_carries_it():

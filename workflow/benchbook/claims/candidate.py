@@ -68,7 +68,8 @@ class Candidate:
 
 def gate(point: Point, *others: tuple[str, bool]) -> tuple[str, bool]:
     """The gates in words, each with whether it held, and whether all did."""
-    tags = "the runs carry no tag" if not point.tagged else f"the runs carry no tag (they carry {point.tagged})"
+    carried = f" (they carry {point.tagged.replace(',', ', ')})" if point.tagged else ""
+    tags = f"the runs carry no tag{carried}"
     gates = [(tags, not point.tagged), *others]
     return "; ".join(f"{said}: {'held' if held else 'failed'}" for said, held in gates), all(held for _, held in gates)
 

@@ -17,6 +17,7 @@ NOT_FITTED_HERE = "no model was fitted, its fit is refused, or it is of another 
 NOT_PREDICTED = f"{NOT_FITTED_HERE}; too few others, or they reach less than half as far"
 NOTHING_TO_SAY = "nothing to say"
 NOT_WATCHED = "no telemetry that covers the window"
+NO_POWER = f"{NOT_WATCHED}, or no power limit in it"
 
 _POINT = {
     "arm": Column("string", "", "server configuration"),
@@ -250,9 +251,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "idle_ms": Column("Float64", "ms", "(1 - utilization) x step", f"{NOT_WATCHED}, or refused"),
         **_interval("idle", "_ms", "ms", "idle per step, from 10 s blocks",
                     "refused, or the window holds fewer than three blocks"),
-        "power_share": Column("Float64", "", "mean power over the limit", NOT_WATCHED),
+        "power_share": Column("Float64", "", "mean power over the limit", NO_POWER),
         "quadrant": Column("string", "", "compute or power | memory, communication or tiny kernels | waiting | "
-                           "contradictory | indeterminate", NOT_WATCHED),
+                           "contradictory | indeterminate", NO_POWER),
         "spread_pp": Column("Float64", "pp", "highest less lowest GPU's utilization", "one GPU, or none"),
         "imbalance": Column("boolean", "", "spread above 5 points and three standard errors",
                             "one GPU, or none; or above 5 points in a window too short for a standard error"),
