@@ -23,8 +23,8 @@ TAGS = {
                        "warmup.max_readings: twice as many"),
     "UNSTEADY": Remedy("the run is mostly ramp and drain", "measure runs of more waves",
                        "workload.waves: twice as many"),
-    "STALLED": Remedy("requests stood still", "boot several times: a stall that comes back is the server's, see "
-                      "Anomalies", "schedule.sessions_per_arm: {sessions}"),
+    "STALLED": Remedy("requests stood still", "boot several times: a stall that comes back is the server's (chapter "
+                      "What is odd)", "schedule.sessions_per_arm: {sessions}"),
     "BIMODAL": Remedy("TTFT falls into two groups", "boot several times, and quote both groups if they stay",
                       "schedule.sessions_per_arm: {sessions}"),
     "THROTTLED": Remedy("the GPU was held back", "lock the SM clock at one that the power cap allows",
@@ -40,8 +40,8 @@ TAGS = {
                     "telemetry.sample_hz: 10"),
     "FRONTEND": Remedy("requests were stuck before the engine", "give the server more API processes",
                        "server.args.api-server-count: 4"),
-    "MISMATCH": Remedy("client, /metrics and log count differently", "find who miscounts in chapter Reconciliation, "
-                       "then measure again", "benchbook check on the run's result"),
+    "MISMATCH": Remedy("client, /metrics and log count differently", "find who miscounts (chapter Client, server and "
+                       "scheduler), then measure again", "benchbook check on the run's result"),
     "RETOKENIZED": Remedy("output tokens were counted by the client", "use the server's own count",
                           "client: native"),
     "BOOKING": Remedy("the sides are of different bookings", "boot both arms in one booking",
