@@ -111,7 +111,7 @@ def _comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table
         "arm", "baseline", "metric", "concurrency", _EFFECT, "band_pct", "mde_pct", "p_holm",
         Col("sessions", label="Sessions"), "baseline_sessions", "family", *_if_any(arms, "hypothesis"), "tags"],
         name="comparisons", dense=True)
-    means = table(arms, "comparisons", "The means behind every effect.", [
+    means = table(arms, "comparisons", "The geometric means behind every effect.", [
         "comparison_id", "value", "baseline_value", "unit", "runs", "baseline_runs", "incomplete_runs", "worst_ratio",
         "kind", "balanced"], name="comparisons-means", dense=True)
     made = table(arms, "comparisons", "How every interval was made.", [
@@ -174,7 +174,8 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             dense=True),
         **_comparisons(frames["comparisons"], frames["verdicts"]),
         "repeatability": table(spread, "repeatability", "Mean over sessions, its interval and its spread.", [
-            "arm", "concurrency", "metric", Col("mean", span=("range_low", "range_high"), label="Mean, range"), "unit",
+            "arm", "concurrency", "metric",
+            Col("mean", span=("range_low", "range_high"), label="Geometric mean, range"), "unit",
             Col("ci_low", label="95 % from"), Col("ci_high", label="to"), "sessions", "runs", "range_of",
             "range_coverage", "repeat_sigma_pct", "repeat_df", "session_sigma_pct", "session_df",
             *_if_any(spread, "note"), "tags"], dense=True),

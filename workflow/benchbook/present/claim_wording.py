@@ -21,8 +21,9 @@ COMPARISONS = (
 SCALE = "The same server at its lowest and at its best concurrency; a ratio, which needs no repeats where it is large."
 REPEATABILITY = (
     "Repeats inside one boot share what the boot happened to bring, so they tell how steady a run is, not how far the "
-    "next boot will be. The interval is over sessions; the range is the lowest to the highest session mean, or run "
-    "where there is one session."
+    "next boot will be. Means here and in every claim are geometric, over sessions (method.md 4), and so lie a little "
+    "below the arithmetic ones of the sweep, the more the values spread. The interval is over sessions; the range is "
+    "the lowest to the highest session mean, or run where there is one session."
 )
 NOISE = "Pooled over arms and concurrencies, from runs without a tag. Bands and MDEs use it where it has data enough."
 FIXED_COST = (

@@ -86,7 +86,8 @@ DEFINITIONS = (
              "others’ prefill inside it."),
     ("C", "Concurrency: the requests that the client keeps in flight."),
     ("Mean", "Over sessions, of each session’s mean over its runs. The session, one boot of the server, is the "
-             "statistical unit: its runs share what the boot happened to bring."),
+             "statistical unit: its runs share what the boot happened to bring. An arithmetic mean; claims and "
+             "repeatability take the geometric one, a little lower where values spread."),
     ("Range", "The lowest and the highest run: not a confidence interval, however many runs there are."),
 )
 
