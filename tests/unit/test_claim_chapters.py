@@ -115,6 +115,17 @@ def test_what_a_sentence_says_is_not_said_again_beside_it(made: ReportInput) -> 
     assert "Because</b>" not in silent and "To lift it" not in silent
 
 
+def test_a_reason_that_holds_for_every_run_is_said_once_and_the_table_folded(made: ReportInput) -> None:
+    frame = made.frames["occupancy"]
+    why = "the node has no GPU"
+    for reasons, alike in (([why] * len(frame), True), ([why] * (len(frame) - 1) + [None], False)):
+        refused = frame.assign(refused=pd.array(reasons, dtype="string"))
+        page = chapter(report.render(replace(made, frames={**made.frames, "occupancy": refused})), "occupancy")
+        assert ("Refused for every run" in page) == alike
+        assert ("<details class=\"fold" in page.partition("<table")[0]) == alike
+        assert 'id="table-occupancy"' in page
+
+
 def test_more_claims_than_a_page_holds_are_folded_none_is_lost(made: ReportInput) -> None:
     one = made.frames["verdicts"].query("kind == 'comparison'").iloc[:1]
     count = claim_chapters.SHOWN + 5

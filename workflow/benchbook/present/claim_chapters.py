@@ -210,6 +210,15 @@ def _expectations(hypotheses: pd.DataFrame) -> list[list[Part]]:
             for row in first.to_dict("records")]
 
 
+def _refused_alike(occupancy: pd.DataFrame) -> Part | None:
+    """The one reason for which every run is refused, as of a node without GPU; None where a run is not, or reasons
+    differ."""
+    reasons = set(occupancy["refused"].fillna(""))
+    if len(reasons) != 1 or "" in reasons:
+        return None
+    return part("occupancy", occupancy.to_dict("records")[0], "refused")
+
+
 def _if_any(frame: pd.DataFrame, column: str) -> Sequence[str]:
     return [column] if frame[column].notna().any() else []
 
@@ -220,6 +229,7 @@ def views(frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
         "levels": LEVELS,
         "claims_by_level": levels(frames["verdicts"]),
         "expectations": _expectations(frames["hypotheses"]),
+        "occupancy_refused": _refused_alike(frames["occupancy"]),
         "wording": claim_wording,
         "absent": claim_wording.ABSENT,
     }
