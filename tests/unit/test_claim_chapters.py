@@ -149,6 +149,17 @@ def test_a_comparison_shows_the_level_of_its_verdict_and_says_when_there_is_none
     assert [row[at].parts[0].why for row in shown.rows].count("none was given") == 1
 
 
+def test_the_summary_shows_the_level_of_each_throughput(made: ReportInput) -> None:
+    end = made.frames["sweep"].sort_values("concurrency").iloc[0]
+    name = f"value/{end['arm']}/throughput_tok_s/c{end['concurrency']}"
+    one = made.frames["verdicts"].iloc[:1].assign(claim_id=name, kind="value", level="REFUSED")
+    verdicts = schema.check(one, "verdicts")
+    page = report.render(replace(made, frames={**made.frames, "verdicts": verdicts}))
+    shown = page.partition('id="table-sweep-ends"')[2].partition("</table>")[0]
+    assert shown.count(">REFUSED<") == 1
+    assert f'data-address="verdicts:{name}:level"' in shown
+
+
 def test_addresses_are_unique_per_table_and_resolve(made: ReportInput) -> None:
     for name in claims.TABLES:
         if name == "evidence":

@@ -74,6 +74,17 @@ def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) ->
     return table(frame, "sweep", caption, columns, name=name)
 
 
+def _at_a_glance(ends: pd.DataFrame, verdicts: pd.DataFrame) -> Table:
+    """The ends of each arm's sweep with the level of their throughput; of several clients only one has a level, and
+    none is shown."""
+    caption = "Each arm at the ends of its sweep"
+    if _if_any(ends, "client"):
+        return _sweep(ends, "sweep-ends", f"{caption}.", short=True)
+    shown = _sweep(ends, "sweep-ends", f"{caption}, and the level of its throughput.", short=True)
+    ids = [f"value/{row['arm']}/throughput_tok_s/c{row['concurrency']}" for row in ends.to_dict("records")]
+    return claim_chapters.with_level(shown, 3, ids, verdicts)
+
+
 def _crosscheck(frame: pd.DataFrame) -> Table:
     columns: list[str | Col] = ["arm", "concurrency", "pairs"]
     for name, unit in (("throughput", "_tok_s"), ("tpot", "_ms"), ("ttft", "_ms")):
@@ -150,7 +161,7 @@ def _span(timeline: pd.DataFrame, sessions: pd.DataFrame) -> list[Part]:
 def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
     runs, sessions, telemetry = frames["runs"], frames["sessions"], frames["telemetry"]
     return {
-        "ends": _sweep(_ends(frames["sweep"]), "sweep-ends", "Each arm at the ends of its sweep.", short=True),
+        "ends": _at_a_glance(_ends(frames["sweep"]), frames["verdicts"]),
         "sweep": _sweep(frames["sweep"], "sweep", "Mean over sessions; below it the lowest to the highest run."),
         "sessions": table(sessions, "sessions", "Where the time of each session went.", [
             "session_id", "slot", "arm", "status", "boot_s", "client_start_s", "warmup_s", "runs_s", "teardown_s",

@@ -97,12 +97,11 @@ def _values(verdicts: pd.DataFrame) -> Table:
         "claim_id", "level", "sentence"], name="values", dense=True)
 
 
-def _with_level(shown: Table, at: int, comparisons: pd.DataFrame, verdicts: pd.DataFrame) -> Table:
-    """A table of comparisons with the level that each got."""
+def with_level(shown: Table, at: int, claim_ids: Sequence[str], verdicts: pd.DataFrame) -> Table:
+    """`shown` with a column before column `at`: the level of the claim of that id, one for each row."""
     given = {row["claim_id"]: row for row in verdicts.to_dict("records")}
-    ids = [str(name) for name in comparisons["comparison_id"]]
-    return beside(shown, at, "verdicts", "level", [given.get(name) for name in ids],
-                  [address("verdicts", {"claim_id": name}, "level") for name in ids])
+    return beside(shown, at, "verdicts", "level", [given.get(name) for name in claim_ids],
+                  [address("verdicts", {"claim_id": name}, "level") for name in claim_ids])
 
 
 def _comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table]:
@@ -121,9 +120,9 @@ def _comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table
         "arm", "metric", Col("baseline_concurrency", label="From C"), Col("concurrency", label="To C"),
         Col("baseline_value", label="There"), Col("value", label="Here"), "unit", "effect_pct", "worst_ratio",
         Col("baseline_runs", label="Runs there"), Col("runs", label="Here"), "tags"], name="scale", dense=True)
-    return {"effects": _with_level(effects, 4, arms, verdicts), "effect_means": means,
+    return {"effects": with_level(effects, 4, list(arms["comparison_id"]), verdicts), "effect_means": means,
             "effects_made": made,
-            "scale": _with_level(ratios, 4, scale, verdicts)}
+            "scale": with_level(ratios, 4, list(scale["comparison_id"]), verdicts)}
 
 
 def _fixed_cost(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
