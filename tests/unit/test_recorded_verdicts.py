@@ -14,6 +14,7 @@ from benchbook.config import spec
 from benchbook.config.claims_facts import claims_facts
 from benchbook.config.load import load_booking
 from benchbook.derive import bench, boot, sessions, warmup
+from benchbook.errors import TableError
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +31,17 @@ def recorded(tmp_path_factory):
     known = zip(raw, boot.facts(raw), strict=True)
     table = sessions.table([sessions.row(one, facts_of, runs, []) for one, facts_of in known])
     return facts, runs, table, sessions.timeline(raw)
+
+
+def test_facts_that_older_code_derived_are_refused_with_what_to_do(recorded, tmp_path):
+    booking, (_, runs, *_) = load_booking(ROOT, "h200-recorded"), recorded
+    (specification,) = spec.session_specs(booking, ROOT)
+    manifest = session.adopt(recording.read(ROOT / "recordings" / "h200-qwen3moe", "s1"), specification, tmp_path)
+    raw = rawdata.sessions(manifest, tmp_path)
+    (known,) = boot.facts(raw)
+    older = {**known, "facts": {name: fact for name, fact in known["facts"].items() if name != "graph_tokens_max"}}
+    with pytest.raises(TableError, match=r"lacks graph_tokens_max.*derived and run again"):
+        sessions.row(raw[0], older, runs, [])
 
 
 def claims(facts, runs):

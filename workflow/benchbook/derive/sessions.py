@@ -10,6 +10,7 @@ import pandas as pd
 from benchbook import schema
 from benchbook.derive import warmup
 from benchbook.derive.bench import Expectations, expected
+from benchbook.errors import TableError
 from benchbook.rawdata import RawSession
 
 GIB = 2**30
@@ -22,7 +23,15 @@ BOOT_FACTS = (
 def row(
     session: RawSession, boot: Mapping[str, Any], runs: pd.DataFrame, expectations: Expectations
 ) -> dict[str, Any]:
-    """Row of table `sessions`. `boot`: the session's entry of derive.boot.facts; `runs`: the store's table `runs`."""
+    """Row of table `sessions`. `boot`: the session's entry of derive.boot.facts; `runs`: the store's table `runs`.
+
+    Raises TableError where `boot` lacks a fact, because older code derived it.
+    """
+    if lacking := [name for name in BOOT_FACTS if name not in boot["facts"]]:
+        raise TableError(
+            f"session {session.session_id}: boot.json lacks {', '.join(lacking)}, so an older version derived it. "
+            "Delete the folder results/BOOKING/derived and run again; nothing is measured again."
+        )
     ending, spec = session.ending, session.spec
     mine = runs[runs["session_id"] == session.session_id]
     spent = {phase: _total(session.events, phase) for phase in ("boot", "client", "warmup", "run", "teardown")}
