@@ -77,6 +77,18 @@ def test_two_sessions_a_side_need_balance_and_the_registry(order, df, given):
         assert "registry" in found["method"] and found["sigma_from"] == REGISTRY
 
 
+def test_two_sessions_a_side_that_scatter_beyond_the_registry_get_no_interval():
+    booking, frames = claimruns.booking(metrics=["throughput_tok_s"]), [claimruns.noise()]
+    given = {sigma: np.mean([pd.notna(one(claimruns.runs("abba", boot_sigma=sigma, repeat_sigma=0.01, seed=seed),
+                                          booking, frames=frames)["p"]) for seed in range(30)])
+             for sigma in (0.015, 0.12)}  # fmt: skip
+    assert given[0.015] >= 0.85 and given[0.12] <= 0.2
+    wild = one(claimruns.runs("abba", boot_sigma=0.12, seed=1), booking, frames=frames)
+    assert "scatter beyond the registry's spread" in wild["method"]
+    none = [claimruns.noise(session_pct=0.0, repeat_pct=0.0)]
+    assert pd.isna(one(claimruns.runs("abba", boot_sigma=0.01), booking, frames=none)["p"])
+
+
 def test_the_methods_prior_alone_decides_nothing():
     assert pd.isna(one(claimruns.runs("abba", effects={"b": 0.5}))["p"])
 
@@ -265,7 +277,8 @@ def test_estimators_claim_nothing_more_than_once_in_twenty(order):
         p = []
         for c in range(m):
             a, b = (Side(pd.DataFrame(), list(logs[mine, c]), time[mine], []) for mine in (~is_b, is_b))
-            p.append(estimators.between_arms(b, a, known).effect.p)
+            effect = estimators.between_arms(b, a, known).effect
+            p.append(effect.p if effect else 1.0)
         wrong += bool((multiplicity.holm(p) <= 0.05).any())
     assert wrong / tries <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / tries)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from benchbook.claims.noise import DF_MIN, REGISTRY, Noise
 from benchbook.claims.sides import Side
@@ -28,8 +29,8 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
     """Sessions of two arms, each boot its own; `registry`: the metric's noise as known before.
 
     From three sessions a side the fit of session means on arm and time. Two a side in balanced order leave it one
-    degree of freedom; there the registry's standard deviation decides, where it rests on eight. One session has no
-    spread.
+    degree of freedom; there the registry's standard deviation decides, where it rests on eight and these sessions do
+    not scatter beyond it. One session has no spread.
     """
     n, m = arm.sessions, base.sessions
     counts = f"{n} against {m} {'session' if m == 1 else 'sessions'}"
@@ -44,6 +45,9 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
         return Estimate(found, f"least squares of session means of ln y on arm and time, {counts}{even}")
     measured = registry.source == REGISTRY and registry.df is not None and registry.df >= DF_MIN
     if min(n, m) >= PAIR and balanced(arm, base) and measured and registry.df is not None:
+        if _scatter_beyond(registry, arm, base):
+            return Estimate(None, f"no interval: {counts}, which scatter beyond the registry's spread of this node "
+                                  f"kind; boot each arm at least {SESSIONS_MIN} times, in turns (ABBA)")  # fmt: skip
         se = float(np.hypot(registry.standard_error(n, arm.repeats_share),
                             registry.standard_error(m, base.repeats_share)))  # fmt: skip
         difference = float(arm.means.mean() - base.means.mean())
@@ -72,6 +76,16 @@ def between_bookings(arm: Side, base: Side) -> Estimate:
     if found is None:
         return Estimate(None, f"no interval: {counts} that are not the same; measure both arms in one booking")
     return Estimate(found, f"Welch's t on means of bookings, {counts}")
+
+
+def _scatter_beyond(known: Noise, *sides: Side) -> bool:
+    """Whether session means scatter about their side's mean by more than the noise and chance (chi squared, 5 %)."""
+    each = [known.standard_error(1, side.repeats_share) for side in sides]
+    if 0 in each:
+        return True
+    squares = sum(float(((side.means - side.means.mean()) ** 2).sum()) / sigma**2
+                  for side, sigma in zip(sides, each, strict=True))  # fmt: skip
+    return bool(squares > stats.chi2.isf(0.05, sum(side.sessions - 1 for side in sides)))
 
 
 def balanced(arm: Side, base: Side) -> bool:

@@ -161,9 +161,11 @@ def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) 
 
 
 def _sessions_needed(row: Row, booking: Mapping[str, Any]) -> int:
-    """Boots of each side that SOLID asks: two are enough in ABBA order when the noise is known from elsewhere."""
+    """Boots of each side that SOLID asks: two are enough in ABBA order when the noise known from elsewhere gave an
+    interval."""
     least: int = booking["comparisons"]["sessions_min"]
-    known = row["sigma_from"] == noise.REGISTRY and (row["sigma_df"] or 0) >= noise.DF_MIN
+    known = (row["holm_low_pct"] is not None and row["sigma_from"] == noise.REGISTRY
+             and (row["sigma_df"] or 0) >= noise.DF_MIN)  # fmt: skip
     return min(least, ABBA_SESSIONS) if known and booking["schedule"]["order"] == "ABBA" else least
 
 
