@@ -77,6 +77,7 @@ def test_types_of_weights_and_cache():
     (LLAMA_8B, {"quantization": "awq"}, "quantization awq"),
     (LLAMA_8B | {"torch_dtype": "float4"}, {}, "type float4"),
     ({name: value for name, value in LLAMA_8B.items() if name != "vocab_size"}, {}, "no vocab_size"),
+    (LLAMA_8B | {"intermediate_size": None}, {}, "no number where one is needed"),
 ])
 def test_what_is_not_plain_is_refused_with_what_to_give(config, args, why):
     with pytest.raises(SizesNotTold, match=why) as refused:
@@ -89,6 +90,10 @@ def test_figures_given_hold_and_config_fills_in():
     assert (alone.dense, alone.experts) == (7.6e9, 384)
     mixed = model_bytes.model_bytes({"config": shape("qwen3-30b-a3b"), "sizes": {"dense_gb": 3.0}}, {})
     assert mixed.dense == 3e9 and mixed.experts == 128
+    for experts, each in ((0, 0), (8, 0), (8, 9)):
+        with pytest.raises(SizesNotTold, match=f"here are {experts} and {each}"):
+            sizes = B300 | {"experts": experts, "experts_per_token": each}
+            model_bytes.model_bytes({"config": None, "sizes": sizes}, {})
     with pytest.raises(SizesNotTold, match="path"):
         model_bytes.model_bytes({"config": None, "sizes": {"dense_gb": 3.0}}, {})
 

@@ -44,6 +44,14 @@ def model_bytes(model: Mapping[str, Any], server_args: Mapping[str, Any]) -> Mod
 
     What `sizes` gives holds; config is asked for the rest. Raises SizesNotTold where neither tells.
     """
+    found = _sizes(model, server_args)
+    if found.routed and not 0 < found.experts_per_token <= found.experts:
+        raise SizesNotTold(f"Routed experts take experts and experts_per_token of 1 or more, and here are "
+                           f"{found.experts} and {found.experts_per_token}; {_INSTEAD}.")  # fmt: skip
+    return found
+
+
+def _sizes(model: Mapping[str, Any], server_args: Mapping[str, Any]) -> ModelBytes:
     sizes: Mapping[str, Any] = model["sizes"]
     told = _given(sizes)
     if told is not None:
@@ -55,6 +63,8 @@ def model_bytes(model: Mapping[str, Any], server_args: Mapping[str, Any]) -> Mod
         found = _of_config(config, {name.replace("_", "-"): value for name, value in server_args.items()})
     except KeyError as missing:
         raise SizesNotTold(f"The model's config has no {missing.args[0]}; {_INSTEAD}.") from missing
+    except TypeError as empty:
+        raise SizesNotTold(f"The model's config gives no number where one is needed ({empty}); {_INSTEAD}.") from empty
     return ModelBytes(
         dense=sizes["dense_gb"] * GB if "dense_gb" in sizes else found.dense,
         routed=sizes["routed_gb"] * GB if "routed_gb" in sizes else found.routed,
