@@ -35,6 +35,7 @@ def test_the_write_ups_step_at_its_largest_batch():
 @pytest.mark.parametrize(("run", "watched", "told"), [
     ({"tags": "TELEM"}, {}, "tagged TELEM"),
     ({}, {"gpu_coverage": 0.576}, "cover 0.58 of the window, below 0.95"),
+    ({}, {"gpu_util_pct": 104.0}, "utilization reads 104 %, which cannot be"),
     ({}, {"gpu_refused": "coverage 0.58 < 0.95", "gpu_util_pct": None}, "withheld (coverage 0.58 < 0.95)"),
     ({}, {"gpu_coverage": None}, "no steady window"),
     ({}, {"gpu_util_pct": None}, "offered no utilization"),

@@ -56,6 +56,8 @@ def refusal(run: Mapping[Any, Any], watched: Mapping[Any, Any] | None, booking: 
         return "the run is tagged TELEM: samples do not cover its window; measure again with the sampler running"
     if pd.isna(watched["gpu_util_pct"]):
         return "the GPUs offered no utilization in the window; read it from a driver that does"
+    if not 0 <= watched["gpu_util_pct"] <= 100:
+        return f"utilization reads {watched['gpu_util_pct']:.4g} %, which cannot be; read it from another driver"
     return None
 
 
