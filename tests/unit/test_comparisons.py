@@ -260,6 +260,8 @@ def test_a_side_is_the_same_in_any_unit_and_order():
 def test_values_without_a_logarithm_are_left_out():
     runs = claimruns.runs("a")
     runs.loc[0, "tpot_mean_ms"], runs.loc[1, "tpot_mean_ms"] = 0.0, pd.NA
+    runs.loc[2, "throughput_tok_s"] = np.inf
+    assert np.isfinite(side(runs, "throughput_tok_s").value) and len(side(runs, "throughput_tok_s").runs) == 2
     assert side(runs, "tpot_mean_ms").value == pytest.approx(20) and len(side(runs, "tpot_mean_ms").runs) == 1
 
 

@@ -141,7 +141,7 @@ def _monotonicity(arm: str, runs: pd.DataFrame) -> Iterator[Anomaly]:
 def _outliers(arm: str, runs: pd.DataFrame) -> Iterator[Anomaly]:
     for concurrency, group in runs.sort_values("t_start_s", kind="stable").groupby("concurrency"):
         for metric in REPEATED:
-            known = group[group[metric] > 0]
+            known = group[group[metric].gt(0) & group[metric].lt(np.inf)]
             values = known[metric].to_numpy(float)
             if len(values) < REPEATS_MIN:
                 continue

@@ -48,10 +48,12 @@ def of_interest(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def side(runs: pd.DataFrame, metric: str) -> Side:
-    """`runs`: usable runs of one arm at one concurrency. Those without a value above 0 have no ln and are left out."""
+    """`runs`: usable runs of one arm at one concurrency. Those without a finite value above 0 have no ln and are left
+    out."""
     keys = ["session_id", "booking"] if "booking" in runs else ["session_id"]
     values = runs[metric].to_numpy(float, na_value=np.nan)
-    mine, values = runs.loc[values > 0, ["run_id", "tags", "t_start_s", *keys]], values[values > 0]
+    known = np.isfinite(values) & (values > 0)
+    mine, values = runs.loc[known, ["run_id", "tags", "t_start_s", *keys]], values[known]
     starts = mine["t_start_s"].to_numpy(float, na_value=np.nan)
     places = mine.groupby(keys, sort=True).indices
     return Side(
