@@ -16,7 +16,7 @@ def main() -> None:
     with Step.from_command_line(
         inputs=["manifest", "warmup"], params=["raw", "thresholds", "expected"], outputs=["requests", "chunks", "runs"]
     ) as step:
-        sessions = rawdata.sessions(read_json(step.file("manifest")), Path(step.param("raw")))
+        sessions = rawdata.as_listed(read_json(step.file("manifest")), Path(step.param("raw")))
         requests, chunks, runs = bench.tables(
             sessions, pd.read_parquet(step.file("warmup")), json.loads(step.param("thresholds")),
             json.loads(step.param("expected")),

@@ -17,7 +17,7 @@ def main() -> None:
         inputs=["manifest", "requests", "runs"], params=["raw", "thresholds"],
         outputs=["client", "scheduler", "reconciliation"],
     ) as step:
-        sessions = rawdata.sessions(read_json(step.file("manifest")), Path(step.param("raw")))
+        sessions = rawdata.as_listed(read_json(step.file("manifest")), Path(step.param("raw")))
         tables = observed.tables(
             sessions, pd.read_parquet(step.file("requests")), pd.read_parquet(step.file("runs")),
             json.loads(step.param("thresholds")),

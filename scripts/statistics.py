@@ -31,7 +31,7 @@ def main() -> None:
             *(step.files(name) for name in ("manifest", "boot", "runs")), strict=True
         ):
             boots, runs = read_json(boot_file), pd.read_parquet(runs_file)
-            raw = rawdata.sessions(read_json(manifest), Path(step.param("raw")) / manifest.stem)
+            raw = rawdata.as_listed(read_json(manifest), Path(step.param("raw")) / manifest.stem)
             session_rows += [
                 sessions.row(session, boot, runs, expectations) for session, boot in zip(raw, boots, strict=True)
             ]

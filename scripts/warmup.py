@@ -12,7 +12,7 @@ from benchbook.provenance.step import Step
 
 def main() -> None:
     with Step.from_command_line(inputs=["manifest", "boot"], params=["raw"], outputs=["warmup"]) as step:
-        sessions = rawdata.sessions(read_json(step.file("manifest")), Path(step.param("raw")))
+        sessions = rawdata.as_listed(read_json(step.file("manifest")), Path(step.param("raw")))
         warmup.table(sessions).to_parquet(step.output("warmup"))
 
 

@@ -1,11 +1,16 @@
-"""The raw folder as derive reads it: checked against its manifest, then handed on as plain values."""
+"""The raw folder as derive reads it: checked against its manifest, then handed on as plain values.
+
+Rule `boot`, the first of a store, checks every file (`sessions`); the others check what they read, when they read it
+(`as_listed`), so that a large store is not read once more by each of them.
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,10 +24,14 @@ from benchbook.measure.telemetry import parse_metrics
 
 @dataclass(frozen=True)
 class RawSession:
-    """One session's folder. Properties are read when asked for; what the session never wrote is None or empty."""
+    """One session's folder. Properties are read when asked for; what the session never wrote is None or empty.
+
+    `digests`: sha256 by path in the folder. A file that has one is refused when it is another by now (StoreError).
+    """
 
     folder: Path
     status: str
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def session_id(self) -> str:
@@ -35,33 +44,36 @@ class RawSession:
     @cached_property
     def ending(self) -> dict[str, Any]:
         """session.json: status, reason, failure, launch and end (Unix s), sampler cost."""
-        value: dict[str, Any] = _read_json(self.folder / "session.json")
+        value: dict[str, Any] = self._json("session.json")
         return value
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        value: dict[str, Any] = _read_json(self.folder / "spec.json")
+        value: dict[str, Any] = self._json("spec.json")
         return value
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
-        path = self.folder / "environment.json"
-        return _read_json(path) if path.exists() else None
+        return self._json("environment.json") if (self.folder / "environment.json").exists() else None
 
     @cached_property
     def server_log(self) -> str:
-        path = self.folder / "server.log"
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        text = (self._log or b"").decode("utf-8", "replace")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+    @cached_property
+    def _log(self) -> bytes | None:
+        return self._bytes("server.log") if (self.folder / "server.log").exists() else None
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """Phases in the order they ended: phase, label, concurrency, ok, t_start_s, t_end_s (Unix s)."""
-        return list(_json_lines(self.folder / "events.jsonl"))
+        return list(self._json_lines("events.jsonl"))
 
     @cached_property
     def telemetry(self) -> list[dict[str, Any]]:
         """Samples as measure/telemetry.py describes them."""
-        return list(_json_lines(self.folder / "telemetry.jsonl"))
+        return list(self._json_lines("telemetry.jsonl"))
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -74,58 +86,76 @@ class RawSession:
         return self._records("warmup")
 
     def _records(self, kind: str) -> list[dict[str, Any]]:
-        records = [_read_json(path) for path in self.folder.glob(f"{kind}/*/record.json")]
+        records = [self._json(f"{kind}/{path.parent.name}/record.json")
+                   for path in self.folder.glob(f"{kind}/*/record.json")]  # fmt: skip
         return sorted(records, key=lambda record: float(record["t_start_s"]))
 
     def result(self, record: dict[str, Any]) -> dict[str, Any] | None:
         """The benchmark's own result of a run or reading; None when it wrote none."""
         kind = "warmup" if record["repeat"] is None else "runs"
-        path = self.folder / kind / record["run"] / "bench.json"
-        return _read_json(path) if path.exists() else None
+        name = f"{kind}/{record['run']}/bench.json"
+        return self._json(name) if (self.folder / name).exists() else None
 
     def log_of(self, record: dict[str, Any]) -> str | None:
         """What the server logged in the course of a run or reading; None when the record does not say where that is."""
         start, end = record.get("log_start"), record.get("log_end")
-        path = self.folder / "server.log"
-        return store.text_between(path, start, end) if start is not None and end is not None else None
+        if start is None or end is None or self._log is None:
+            return None
+        return self._log[start : max(start, end)].decode("utf-8", "replace")
 
     def scrapes(self, record: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]] | None:
         """/metrics just before and just after a run, gauges and counters by full name; None unless both answered."""
-        paths = [self.folder / "runs" / record["run"] / f"metrics_{when}.prom.gz" for when in ("before", "after")]
-        if not all(path.exists() for path in paths):
+        names = [f"runs/{record['run']}/metrics_{when}.prom.gz" for when in ("before", "after")]
+        if not all((self.folder / name).exists() for name in names):
             return None
-        before, after = (parse_metrics(gzip.decompress(path.read_bytes()).decode("utf-8", "replace")) for path in paths)
+        before, after = (parse_metrics(gzip.decompress(self._bytes(name)).decode("utf-8", "replace")) for name in names)
         return before, after
 
+    def verify(self) -> None:
+        """Read every file that has a digest; StoreError names the first that is missing or differs."""
+        for name, digest in self.digests.items():
+            if store.sha256(self.folder / name) != digest:
+                raise _changed(self.folder / name)
 
-def _read_json(path: Path) -> Any:
-    """store.read_json, several times as fast. What it does not take (NaN, Infinity, which load clients write) and what
-    is no JSON goes to that one, for the same value or the same words."""
-    try:
-        return orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return store.read_json(path)
+    def _bytes(self, name: str) -> bytes:
+        data = (self.folder / name).read_bytes()
+        if name in self.digests and hashlib.sha256(data).hexdigest() != self.digests[name]:
+            raise _changed(self.folder / name)
+        return data
+
+    def _json(self, name: str) -> Any:
+        """store.read_json, several times as fast. What it does not take (NaN, Infinity, which load clients write) and
+        what is no JSON goes to that one, for the same value or the same words."""
+        try:
+            return orjson.loads(self._bytes(name))
+        except (OSError, orjson.JSONDecodeError):
+            return store.read_json(self.folder / name)
+
+    def _json_lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """Objects of a JSON-lines file; a last line cut short by a kill is left out, a broken one elsewhere is an
+        error."""
+        path = self.folder / name
+        if not path.exists():
+            return
+        lines = self._bytes(name).splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield _json_line(line)
+            except ValueError as error:
+                if number == len(lines):
+                    return
+                raise StoreError(f"{path}, line {number}: not JSON ({error}). Restore the file from a copy.") from error
 
 
-def _json_line(line: str) -> Any:
+def _changed(path: Path) -> StoreError:
+    return StoreError(f"{path} is not the file that was measured (sha256 differs). Restore it from a copy.")
+
+
+def _json_line(line: bytes) -> Any:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
         return json.loads(line)
-
-
-def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Objects of a JSON-lines file; a last line cut short by a kill is left out, a broken one elsewhere is an error."""
-    if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield _json_line(line)
-        except ValueError as error:
-            if number == len(lines):
-                return
-            raise StoreError(f"{path}, line {number}: not JSON ({error}). Restore the file from a copy.") from error
 
 
 def sessions(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
@@ -133,13 +163,19 @@ def sessions(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
 
     StoreError names the first file that is missing or differs.
     """
+    found = as_listed(manifest, folder)
+    for session in found:
+        session.verify()
+    return found
+
+
+def as_listed(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
+    """The same after each file was found; that it is the one that was measured is checked when it is read."""
     found = []
     for entry in manifest["sessions"]:
-        for name, digest in entry["files"].items():
+        for name in entry["files"]:
             path = folder / entry["session"] / name
             if not path.exists():
                 raise StoreError(f"{path} is missing: the manifest lists it. Restore it from a copy, or measure again.")
-            if store.sha256(path) != digest:
-                raise StoreError(f"{path} is not the file that was measured (sha256 differs). Restore it from a copy.")
-        found.append(RawSession(folder / entry["session"], entry["status"]))
+        found.append(RawSession(folder / entry["session"], entry["status"], entry["files"]))
     return found
