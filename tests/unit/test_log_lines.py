@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchbook.engines.log_lines import LONGEST, Record, lines, records, seconds
+from benchbook.engines.log_lines import LONGEST, Record, lines, records, seconds, without_answered
 
 
 @pytest.mark.parametrize(("line", "record"), [
@@ -57,3 +57,23 @@ def test_a_line_without_end_is_cut():
 def test_seconds_in_order():
     assert seconds("03-01 00:00:00") - seconds("02-29 23:59:59") == 1
     assert seconds("13-01 00:00:00") is None
+
+
+ANSWERED = '(APIServer pid=604) INFO:     127.0.0.1:40000 - "POST /v1/completions HTTP/1.1" 200 OK'
+
+
+def test_requests_that_went_well_are_left_out():
+    told = ["(APIServer pid=604) INFO:     Application startup complete.", "KV cache size: 1,000 tokens"]
+    plain = ANSWERED.removeprefix("(APIServer pid=604) ")
+    text = "\n".join([ANSWERED, told[0], plain, ANSWERED, told[1], ANSWERED, ""])
+    assert without_answered(text) == "\n".join([*told, ""])
+    assert without_answered("") == ""
+
+
+@pytest.mark.parametrize("line", [
+    ANSWERED.replace("200 OK", "500 Internal Server Error"), f"Capturing CUDA graphs: 51%|#| 1/2{ANSWERED}",
+    f"{ANSWERED} ", f"KV cache size: 1,000 tokens\r{ANSWERED}", ANSWERED.replace("/v1", "/?startup plan"),
+    ANSWERED.replace("/v1/", "/'max_capture_size': 4"),
+])  # fmt: skip
+def test_a_request_with_anything_beside_it_stays(line):
+    assert without_answered(line) == line

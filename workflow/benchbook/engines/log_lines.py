@@ -42,6 +42,12 @@ LONGEST = 16384
 NUMBER = r"(-?\d{1,15}(?:\.\d{1,15})?)"
 WHOLE = r"(\d{1,15})"
 GROUPED = r"(\d[\d,]{0,19})"
+# A request that went well, as uvicorn notes each of them, with nothing beside it on its line.
+_ANSWERED_END = ' HTTP/1.1" 200 OK'
+_ANSWERED = re.compile(
+    r'(?:\([A-Za-z][\w.-]* pid=\d+\) )?INFO: +[\d.:a-fA-F\[\]]+ - "(?:GET|POST) [\w/.-]+ HTTP/1\.1" 200 OK'
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # every terminal code begins with one
 _EXPERT_RANK = re.compile(r" ?\bEP\d+\b")
 
 
@@ -58,7 +64,14 @@ class Record:
 
 def without_terminal_codes(text: str) -> str:
     """The text without colours, titles and control characters; its line ends stay."""
-    return _TERMINAL.sub("", text)
+    return _TERMINAL.sub("", text) if _CONTROL.search(text) else text
+
+
+def without_answered(text: str) -> str:
+    """The text without the lines that note a request that went well: one a request, and they say nothing else."""
+    return "\n".join(
+        line for line in text.split("\n") if not (line.endswith(_ANSWERED_END) and _ANSWERED.fullmatch(line))
+    )
 
 
 def lines(text: str) -> list[str]:

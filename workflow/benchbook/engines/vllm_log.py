@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchbook.engines.log_lines import GROUPED, NUMBER, WHOLE, Record, records, seconds
+from benchbook.engines.log_lines import GROUPED, NUMBER, WHOLE, Record, records, seconds, without_answered
 
 _VERSION = re.compile(r"(?:vLLM API server version|LLM engine \(v|█  version )\s*([0-9][\w.+\-]*)")
 _ARGS = re.compile(r"non-default args: (\{.*)|^args: (Namespace\(.*)")
@@ -91,7 +91,7 @@ class BootFacts:
 
 def boot_facts(text: str) -> BootFacts:
     """The figures that the tables of a booking keep."""
-    found = facts(records(text))
+    found = facts(records(without_answered(text)))
     loads, captures, bars = found["load"] or [], found["capture"] or [], found["capture_bars"] or {}
     return BootFacts(
         version=found["version"],
