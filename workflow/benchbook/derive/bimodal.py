@@ -92,12 +92,16 @@ def _maximise(samples: np.ndarray, weights: np.ndarray, means: np.ndarray, sigma
     for _ in range(_STEPS):
         centre, narrow = means[going] - middle, 1 / sigmas[going] ** 2
         level = np.log(weights[going]) - np.log(sigmas[going] * np.sqrt(2 * np.pi)) - centre**2 * narrow / 2
-        factors = np.stack([level, centre * narrow, -narrow / 2], axis=2)
+        factors = np.empty((len(going), 2, 3))
+        factors[:, :, 0], factors[:, :, 1], factors[:, :, 2] = level, centre * narrow, -narrow / 2
         lead = (factors[:, 1] - factors[:, 0]) @ powers
         other = np.exp(-np.abs(lead))  # the lesser density over the greater
         total = factors[:, 0] @ whole + (np.maximum(lead, 0) + np.log1p(other)).sum(axis=1)
-        second = (np.where(lead > 0, 1.0, other) / (1 + other)) @ powers.T
-        sums = np.stack([whole - second, second], axis=1)
+        both = 1 + other
+        np.copyto(other, 1.0, where=lead > 0)
+        second = (other / both) @ powers.T
+        sums = np.empty((len(going), 2, 3))
+        sums[:, 0], sums[:, 1] = whole - second, second
         members = np.maximum(sums[:, :, 0], 1e-12)
         weights[going] = members / len(samples)
         centre = sums[:, :, 1] / members

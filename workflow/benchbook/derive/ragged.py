@@ -13,8 +13,9 @@ import pandas as pd
 
 def flat(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of a column of lists or arrays, one after the other, and how many each row holds."""
-    parts = [np.asarray(item, float) for item in column]
-    return (np.concatenate(parts) if parts else np.empty(0)), np.array([len(part) for part in parts], int)
+    parts = list(column)
+    values = np.concatenate(parts, dtype=float, casting="unsafe") if parts else np.empty(0)
+    return values, np.fromiter(map(len, parts), int, len(parts))
 
 
 def ends(counts: np.ndarray) -> np.ndarray:

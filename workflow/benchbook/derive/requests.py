@@ -102,15 +102,22 @@ def chunk_table(
     """The same of chunks that are read already."""
     if not len(told.request):
         return schema.empty("chunks")
-    names = np.full(128, None, object)
-    names[[ord(letter) for letter in KINDS]] = list(KINDS.values())
+    codes = np.full(128, -1, np.int8)
+    codes[[ord(letter) for letter in KINDS]] = range(len(KINDS))
+    run_id = run_key(session_id, spec, record)["run_id"]
     frame = pd.DataFrame({
         "request": np.repeat(told.request, told.chunks),
         "chunk": ragged.places(told.chunks),
         "t_s": told.t_s,
-        "kind": pd.array(names[np.frombuffer(told.kinds.encode("ascii", "replace"), np.uint8)], dtype="string"),
+        "kind": _text(codes[np.frombuffer(told.kinds.encode("ascii", "replace"), np.uint8)], [*KINDS.values()]),
+        "run_id": _text(np.zeros(len(told.t_s), np.int8), [run_id]),
     })
-    return schema.check(frame.assign(run_id=run_key(session_id, spec, record)["run_id"]), "chunks")
+    return schema.check(frame, "chunks")
+
+
+def _text(codes: np.ndarray, words: list[str]) -> Any:
+    """The word of each code, null for -1."""
+    return pd.array(words, dtype="string").take(codes.astype(np.intp), allow_fill=True)
 
 
 def tokens_from(result: Mapping[str, Any] | None) -> str | None:

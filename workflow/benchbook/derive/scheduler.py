@@ -27,15 +27,19 @@ def scrapes(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Gauges of every scrape among a session's telemetry lines: t_s, running and waiting (summed over engines),
     kv_usage (the fullest engine's); null where the server has no such gauge."""
     rows = []
+    gauges: dict[str, str | None] = {}  # by full name, which a session's scrapes have in common
     for line in lines:
         if line["src"] == "metrics":
-            found: dict[str, list[float]] = {}
-            for name, value in line["v"].items():
-                found.setdefault(name.partition("{")[0], []).append(value)
-            values = {name: found.get(family) for name, family in _GAUGES.items()}
+            values: dict[str, list[float]] = {name: [] for name in _GAUGES}
+            for full, value in line["v"].items():
+                if full not in gauges:
+                    family = full.partition("{")[0]
+                    gauges[full] = next((name for name, known in _GAUGES.items() if known == family), None)
+                if (gauge := gauges[full]) is not None:
+                    values[gauge].append(value)
             rows.append([
                 line["t"],
-                *(sum(values[name]) if values[name] else None for name in ("running", "waiting")),  # type: ignore[arg-type]
+                *(sum(values[name]) if values[name] else None for name in ("running", "waiting")),
                 max(values["kv_usage"]) if values["kv_usage"] else None,
             ])  # fmt: skip
     return pd.DataFrame(rows, columns=["t_s", *_GAUGES], dtype=float).drop_duplicates("t_s", ignore_index=True)

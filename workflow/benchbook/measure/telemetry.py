@@ -27,6 +27,7 @@ from benchbook.measure.cost import Cost
 from benchbook.measure.gpu import Gpus
 
 FLUSH_EVERY = 16
+_LEFT_OUT = ("_bucket", "_created")
 
 
 def parse_metrics(text: str) -> dict[str, float]:
@@ -35,9 +36,11 @@ def parse_metrics(text: str) -> dict[str, float]:
     for line in text.splitlines():
         if not line or line.startswith("#"):
             continue
+        family, labelled, _ = line.partition("{")
+        if labelled and family.endswith(_LEFT_OUT):
+            continue
         name, _, value = line.rpartition(" ")
-        family = name.partition("{")[0]
-        if family.endswith(("_bucket", "_created")):
+        if name.partition("{")[0].endswith(_LEFT_OUT):
             continue
         try:
             values[name] = float(value)
