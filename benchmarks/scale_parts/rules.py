@@ -79,8 +79,8 @@ RULES = (
     _claims("fixed_cost", _tables("steps", "floor"), "fixed_cost"),
     _claims("toll", _tables("steps", "fixed_cost", "floor"), "toll"),
     _claims("anomalies", {**_tables("runs", "telemetry"), **_derived("requests")}, "anomalies", "evidence"),
-    _claims("elimination", _tables("runs", "telemetry", "client", "scheduler", "fixed_cost", "toll", "floor", "sessions"),
-            "occupancy", "elimination"),
+    _claims("elimination", _tables("runs", "telemetry", "client", "scheduler", "fixed_cost", "toll", "floor",
+                                   "sessions"), "occupancy", "elimination"),
     _claims("cost", _tables("runs", "repeatability", "telemetry", "sessions", "timeline"), "cost", "bill"),
     _claims("verdicts", _tables("runs", "comparisons", "repeatability", "fixed_cost", "toll", "floor", "occupancy",
                                 "sessions", "timeline") | _DECLARED, "verdicts", "hypotheses", "next_experiments"),
@@ -153,7 +153,8 @@ def _facts(booking: Booking) -> dict[str, Any]:
     told = claims_facts(booking)
     (arm,) = told["arms"]
     return told | {
-        "arms": [{**arm, "name": name} for name in ARMS], "clients": list(CLIENTS), "node": told["node"] | {"gpus": GPUS},
+        "arms": [{**arm, "name": name} for name in ARMS], "clients": list(CLIENTS),
+        "node": told["node"] | {"gpus": GPUS},
         "workload": told["workload"] | {"concurrency": list(LEVELS), "repeats": REPEATS},
         "comparisons": told["comparisons"] | {"baseline": ARMS[0], "concurrency": list(LEVELS)},
     }  # fmt: skip

@@ -28,8 +28,10 @@ def run_row(start_s: float, end_s: float, **values: Any) -> pd.DataFrame:
     return pd.DataFrame([row | values])
 
 
-def one(lines: list[dict[str, Any]], run: pd.DataFrame, **options: Any) -> dict[str, Any]:
-    (row,) = telemetry.table(lines, run, **options).to_dict("records")
+def one(
+    lines: list[dict[str, Any]], run: pd.DataFrame, *, visible: set[int] | None = None, **options: Any
+) -> dict[str, Any]:
+    (row,) = telemetry.table(telemetry.watched(lines, visible), run, **options).to_dict("records")
     return {str(name): None if pd.isna(value) else value for name, value in row.items()}
 
 
@@ -117,8 +119,9 @@ def test_naive_span(phases: list[tuple[float, float]], expected: tuple[float, fl
 @given(power=st.floats(1, 1000), start=st.floats(1, 20), width=st.floats(0.5, 19), gpus=st.integers(1, 3))
 def test_energy_of_constant_power_is_power_times_time(power: float, start: float, width: float, gpus: int) -> None:
     frame = gpu.counters([line for index in range(gpus) for line in steady(power, 41, index, step_s=1.0)])
-    assert gpu.energy_j(frame, range(gpus), start, start + width) == pytest.approx(gpus * power * width, rel=1e-6)
-    assert gpu.energy_j(frame, range(gpus + 1), start, start + width) is None
+    meters = gpu.meters(frame)
+    assert gpu.energy_j(meters, range(gpus), start, start + width) == pytest.approx(gpus * power * width, rel=1e-6)
+    assert gpu.energy_j(meters, range(gpus + 1), start, start + width) is None
 
 
 def test_energy_per_token() -> None:
@@ -131,16 +134,18 @@ def test_energy_per_token() -> None:
 
 def test_energy_without_samples_around_both_ends_or_with_a_counter_that_falls_is_none() -> None:
     frame = gpu.counters(steady(500, 60))
-    assert gpu.energy_j(frame, [0], 30, 61) is None and gpu.energy_j(frame, [0], -1, 30) is None
-    assert gpu.energy_j(frame[(frame["t_s"] < 29) | (frame["t_s"] > 31)], [0], 20, 30) is None
+    assert gpu.energy_j(gpu.meters(frame), [0], 30, 61) is None and gpu.energy_j(gpu.meters(frame), [0], -1, 30) is None
+    assert gpu.energy_j(gpu.meters(frame[(frame["t_s"] < 29) | (frame["t_s"] > 31)]), [0], 20, 30) is None
     frame.loc[frame["t_s"] > 30, "energy_mj"] -= 9e6
-    assert gpu.energy_j(frame, [0], 20, 40) is None
-    assert gpu.energy_j(frame, [0], 10, 20) == pytest.approx(5000)
+    assert gpu.energy_j(gpu.meters(frame), [0], 20, 40) is None
+    assert gpu.energy_j(gpu.meters(frame), [0], 10, 20) == pytest.approx(5000)
 
 
 def test_energy_counted_once_a_second_agrees_with_five_times_a_second(recorded: Any) -> None:
     frame, load = gpu.counters(recorded[0]), recorded[1][1]
-    often, seldom = (gpu.energy_j(f, [0], load["t_start_s"] + 1, load["t_end_s"] - 1) for f in (frame, frame[::5]))
+    often, seldom = (
+        gpu.energy_j(gpu.meters(f), [0], load["t_start_s"] + 1, load["t_end_s"] - 1) for f in (frame, frame[::5])
+    )
     assert often is not None and seldom == pytest.approx(often, rel=0.01)
 
 
@@ -169,7 +174,7 @@ def test_a_hole_as_long_as_all_the_rest_is_still_a_hole() -> None:
 @given(start=st.floats(0, 20), width=st.floats(0, 19), step=st.floats(0.05, 2))
 def test_no_sample_within_speaks_of_the_time_before(start: float, width: float, step: float) -> None:
     frame = pd.DataFrame({"t_s": np.arange(0, 40, step)})
-    inside = clip.within(frame, start, start + width)["t_s"]
+    inside = clip.Samples(frame).within(start, start + width)["t_s"]
     assert ((inside - step >= start - 1e-6) & (inside <= start + width)).all()
 
 
@@ -236,8 +241,8 @@ def test_visible_is_known_only_when_all_marks_are(marks: list[bool | None], expe
 def test_the_series_for_drawing_is_the_mean_of_gpus_sampled_one_after_the_other() -> None:
     cpu = [{"t": float(t), "src": "cpu", "per": [50.0]} for t in range(10)]
     lines = cpu + steady(500, 10) + [{**line, "t": line["t"] + 0.07} for line in steady(300, 10, 1)]
-    assert telemetry.series("s", lines)["gpu_power_w"].tolist() == [400.0] * 10
-    assert telemetry.series("s", lines, {1})["gpu_power_w"].tolist() == [300.0] * 10
+    assert telemetry.series("s", telemetry.watched(lines))["gpu_power_w"].tolist() == [400.0] * 10
+    assert telemetry.series("s", telemetry.watched(lines, {1}))["gpu_power_w"].tolist() == [300.0] * 10
 
 
 def test_standard_error_is_over_blocks_not_samples() -> None:

@@ -182,7 +182,7 @@ def test_power_is_that_of_the_run():
         "t_start_s": 30.0, "t_end_s": 90.0, "window_start_s": 31.0, "window_end_s": 89.0, "window_s": 58.0,
         "window_throughput_tok_s": 100.0, "output_tokens": 6000,
     }  # fmt: skip
-    (found,) = telemetry.table(samples, pd.DataFrame([row])).to_dict("records")
+    (found,) = telemetry.table(telemetry.watched(samples), pd.DataFrame([row])).to_dict("records")
     whole_w = np.mean([sample["power_w"] for sample in samples])
     assert whole_w == pytest.approx(440, rel=0.01)
     assert found["gpu_power_w"] == pytest.approx(720, rel=1e-3)

@@ -45,7 +45,7 @@ def recorded_run():
 
 def test_the_whole_file_reads_half_of_what_the_run_was():
     lines, run = recorded_run()
-    (row,) = telemetry.table(lines, run).to_dict("records")
+    (row,) = telemetry.table(telemetry.watched(lines), run).to_dict("records")
     assert row["gpu_util_naive_pct"] == pytest.approx(50, abs=5)
     assert row["gpu_power_naive_w"] == pytest.approx(363, abs=2)
     assert row["gpu_util_pct"] == pytest.approx(99, abs=1)
@@ -57,7 +57,7 @@ def test_the_whole_file_reads_half_of_what_the_run_was():
 def test_a_node_without_gpu_has_nulls_and_no_zeros():
     lines = [{"t": float(t), "src": "cpu", "per": [50.0, 100.0]} for t in range(20)]
     run = run_row(window_start_s=5.0, window_end_s=15.0, window_s=10.0)
-    (row,) = telemetry.table(lines, run).to_dict("records")
+    (row,) = telemetry.table(telemetry.watched(lines), run).to_dict("records")
     assert all(pd.isna(row[name]) for name in row if name.startswith("gpu_"))
     assert (row["cpu_util_pct"], row["cpu_util_max_core_pct"], row["samples"]) == (75.0, 100.0, 11)
     assert pd.isna(row["server_cpu_cores"])
@@ -85,4 +85,4 @@ def test_coverage_shows_a_hole(times, expected):
 def test_no_telemetry_at_all():
     assert clip.coverage([], 0.0, 1.0) is None
     assert telemetry.all_series([]).empty
-    assert list(telemetry.all_series([("s", [])]).columns)[0] == "session_id"
+    assert list(telemetry.all_series([telemetry.series("s", telemetry.watched([]))]).columns)[0] == "session_id"

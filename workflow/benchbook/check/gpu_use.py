@@ -27,7 +27,7 @@ def figures(
     start_s, end_s = (clip[0] + span.error_s, clip[1] - span.error_s) if span and clip else (math.inf, -math.inf)
     told = span is not None and span.error_s <= ENERGY_CLOCK_MAX * (span.end_s - span.start_s)
     found = gpu.columns(
-        gpu.samples(lines), {kind: gpu.driver_samples(lines, kind) for kind in ("util", "power")}, gpu.counters(lines),
+        gpu.watched(lines),
         {
             "t_start_s": span.start_s if span and told else None, "t_end_s": span.end_s if span and told else None,
             "window_s": end_s - start_s if placed and end_s > start_s else None, "window_start_s": start_s,

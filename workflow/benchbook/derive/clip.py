@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -20,27 +22,49 @@ def period_s(times_s: Sequence[float] | np.ndarray) -> float | None:
     return float(np.quantile(np.diff(times), 0.25, method="lower")) if len(times) > 1 else None
 
 
-def within(samples: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
-    """The samples whose whole period lies in [start, end]: each stands for the time since the one before it, so those
-    of the first period after `start` speak of what was before the window (method.md 9: minus one sample period). With
-    a column gpu each GPU has samples, and so a period, of its own."""
-    when = samples["t_s"].to_numpy(float)
-    whose = samples["gpu"].to_numpy(float) if "gpu" in samples else np.zeros(len(when))
-    period = max((period_s(when[whose == one]) or 0.0 for one in np.unique(whose)), default=0.0)
-    return samples[(when >= start_s + period) & (when <= end_s)]
+@dataclass(frozen=True)
+class Samples:
+    """Samples of a whole session, of which one run's after the other are asked for. With a column gpu each GPU has
+    samples, and so a period, of its own."""
 
+    frame: pd.DataFrame
 
-def between(samples: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
-    """The samples taken in [start, end], whatever they stand for."""
-    when = samples["t_s"].to_numpy(float)
-    return samples[(when >= start_s) & (when <= end_s)]
+    @cached_property
+    def times_s(self) -> np.ndarray:
+        return self.frame["t_s"].to_numpy(float)
+
+    @cached_property
+    def _period_s(self) -> float:
+        whose = self.frame["gpu"].to_numpy(float) if "gpu" in self.frame else np.zeros(len(self.frame))
+        return max((period_s(self.times_s[whose == one]) or 0.0 for one in np.unique(whose)), default=0.0)
+
+    @cached_property
+    def _distinct(self) -> tuple[np.ndarray, float | None]:
+        times = np.unique(self.times_s)
+        return times, period_s(times)
+
+    def within(self, start_s: float, end_s: float) -> pd.DataFrame:
+        """Those whose whole period lies in [start, end]: each stands for the time since the one before it, so those of
+        the first period after `start` speak of what was before the window (method.md 9: minus one sample period)."""
+        return self.between(start_s + self._period_s, end_s)
+
+    def between(self, start_s: float, end_s: float) -> pd.DataFrame:
+        """Those taken in [start, end], whatever they stand for."""
+        return self.frame[(self.times_s >= start_s) & (self.times_s <= end_s)]
+
+    def coverage(self, start_s: float, end_s: float) -> float | None:
+        """`coverage` by all of them, whichever GPU's."""
+        return _coverage(*self._distinct, start_s, end_s)
 
 
 def coverage(times_s: Sequence[float] | np.ndarray, start_s: float, end_s: float) -> float | None:
     """Share of [start, end] that samples describe: each stands for the period before it, none for more than twice
     the usual period, so a hole in the sampling shows. None without samples or width."""
     times = np.unique(np.asarray(times_s, float))
-    period = period_s(times)
+    return _coverage(times, period_s(times), start_s, end_s)
+
+
+def _coverage(times: np.ndarray, period: float | None, start_s: float, end_s: float) -> float | None:
     if period is None or end_s <= start_s:
         return None
     if not ((times >= start_s) & (times <= end_s)).any():
@@ -60,12 +84,16 @@ def refusal(covered: float | None, least: float) -> str | None:
 
 def mean(series: pd.Series) -> float | None:
     """Mean of the values there are; None when there is none."""
-    return float(series.mean()) if series.notna().any() else None
+    values = series.to_numpy(float, na_value=np.nan)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def largest(series: pd.Series) -> float | None:
     """Largest of the values there are; None when there is none."""
-    return float(series.max()) if series.notna().any() else None
+    values = series.to_numpy(float, na_value=np.nan)
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else None
 
 
 def standard_error(samples: pd.DataFrame, column: str, start_s: float) -> float | None:

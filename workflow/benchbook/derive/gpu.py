@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchbook.derive import throttle
-from benchbook.derive.clip import between, coverage, largest, mean, period_s, refusal, standard_error, within
+from benchbook.derive.clip import Samples, largest, mean, period_s, refusal, standard_error
 
 GIB = 2**30
 IDLE_PCT, POWER_TOLERANCE = 1.0, 0.05
@@ -61,8 +63,22 @@ def counters(lines: Iterable[Mapping[str, Any]], only: Collection[int] | None = 
     return pd.DataFrame(rows, columns=["t_s", "gpu", "energy_mj"], dtype=float)
 
 
-def energy_j(counted: pd.DataFrame, gpus: Collection[float], start_s: float, end_s: float) -> float | None:
-    """Energy of all `gpus` over [start, end] in J: their `counters` interpolated at both ends.
+Meters = Mapping[float, tuple[np.ndarray, np.ndarray, float | None]]
+
+
+def meters(counted: pd.DataFrame) -> Meters:
+    """Times, readings and usual period of each GPU's energy counter, from `counters`."""
+    whose, when, read = (counted[name].to_numpy(float) for name in ("gpu", "t_s", "energy_mj"))
+    found = {}
+    for one in np.unique(whose).tolist():
+        mine = np.flatnonzero(whose == one)
+        mine = mine[np.argsort(when[mine], kind="stable")]
+        found[one] = when[mine], read[mine], period_s(when[mine])
+    return found
+
+
+def energy_j(counted: Meters, gpus: Collection[float], start_s: float, end_s: float) -> float | None:
+    """Energy of all `gpus` over [start, end] in J: their `meters` interpolated at both ends.
 
     None unless each GPU has readings around both ends, no further apart than twice the usual period, and its counter
     never falls (it starts anew when the driver is loaded again).
@@ -70,12 +86,8 @@ def energy_j(counted: pd.DataFrame, gpus: Collection[float], start_s: float, end
     if not (np.isfinite(start_s) and np.isfinite(end_s)) or start_s >= end_s or not len(gpus):
         return None
     total = 0.0
-    whose, when, read = (counted[name].to_numpy(float) for name in ("gpu", "t_s", "energy_mj"))
     for one in gpus:
-        mine = np.flatnonzero(whose == one)
-        mine = mine[np.argsort(when[mine], kind="stable")]
-        times, counter = when[mine], read[mine]
-        period = period_s(times)
+        times, counter, period = counted.get(float(one), (np.empty(0), np.empty(0), None))
         if period is None or times[0] > start_s or times[-1] < end_s:
             return None
         first, last = int(np.searchsorted(times, start_s, "right")) - 1, int(np.searchsorted(times, end_s, "left"))
@@ -87,69 +99,96 @@ def energy_j(counted: pd.DataFrame, gpus: Collection[float], start_s: float, end
     return total
 
 
-def columns(
-    gpu: pd.DataFrame,
-    fine: Mapping[str, pd.DataFrame],
-    counted: pd.DataFrame,
-    run: Mapping[Any, Any],
-    naive: tuple[float, float],
-    coverage_min: float,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Watched:
+    """What a session's telemetry has of its GPUs: `samples`, `driver_samples` by kind and `meters`."""
+
+    samples: Samples
+    fine: Mapping[str, Samples]
+    meters: Meters
+
+    @cached_property
+    def gpus(self) -> list[float]:
+        found: list[float] = self.samples.frame["gpu"].unique().tolist()
+        return found
+
+    @cached_property
+    def answered(self) -> Samples:
+        """The samples with a utilization or a power."""
+        frame = self.samples.frame
+        return Samples(frame[frame[["util", "power_w"]].notna().any(axis=1)])
+
+    @cached_property
+    def answered_by_gpu(self) -> list[Samples]:
+        return _by_gpu(self.answered.frame, self.gpus)
+
+
+def watched(lines: Sequence[Mapping[str, Any]], only: Collection[int] | None = None) -> Watched:
+    """From a session's telemetry lines; `only` as for `samples`."""
+    return Watched(
+        Samples(samples(lines, only)),
+        {kind: Samples(driver_samples(lines, kind, only)) for kind in ("util", "power")},
+        meters(counters(lines, only)),
+    )
+
+
+def columns(gpu: Watched, run: Mapping[Any, Any], naive: tuple[float, float], coverage_min: float) -> dict[str, Any]:
     """The gpu_ columns of one run.
 
-    `gpu`: `samples` of its session; `fine`: by kind, `driver_samples`; `counted`: `counters`; `run`: its row of table
-    `runs`; `naive`: clip.naive_span. Means are over GPUs and time. Where the samples cover less than `coverage_min` of
-    the window, every value in it is withheld, with the reason in gpu_refused; without a GPU all is None.
+    `gpu`: of its session; `run`: its row of table `runs`; `naive`: clip.naive_span. Means are over GPUs and time. Where
+    the samples cover less than `coverage_min` of the window, every value in it is withheld, with the reason in
+    gpu_refused; without a GPU all is None.
     """
     values: dict[str, Any] = {"gpu_count": None, "gpu_refused": None}
-    if gpu.empty:
+    if gpu.samples.frame.empty:
         return values
-    padded = between(gpu, *naive)
+    padded = gpu.samples.between(*naive).groupby("gpu")[["util", "power_w"]].mean()  # every GPU counts the same
     values |= {
-        "gpu_count": gpu["gpu"].nunique(),
-        "gpu_util_naive_pct": _mean_of_gpus(padded, "util"),
-        "gpu_power_naive_w": _mean_of_gpus(padded, "power_w"),
+        "gpu_count": len(gpu.gpus),
+        "gpu_util_naive_pct": mean(padded["util"]),
+        "gpu_power_naive_w": mean(padded["power_w"]),
     }
-    gpus, timed = gpu["gpu"].unique().tolist(), pd.notna(run["t_start_s"]) and pd.notna(run["t_end_s"])
-    run_j = energy_j(counted, gpus, float(run["t_start_s"]), float(run["t_end_s"])) if timed else None
+    timed = pd.notna(run["t_start_s"]) and pd.notna(run["t_end_s"])
+    run_j = energy_j(gpu.meters, gpu.gpus, float(run["t_start_s"]), float(run["t_end_s"])) if timed else None
     values |= {"gpu_energy_run_j": run_j, "gpu_energy_run_per_token_j": _per(run_j, run["output_tokens"])}
     if pd.isna(run["window_s"]):
         return values
     start_s, end_s = float(run["window_start_s"]), float(run["window_end_s"])
-    answered = gpu[gpu[["util", "power_w"]].notna().any(axis=1)]
-    covered = _coverage(answered, gpus, start_s, end_s)
-    values |= {"gpu_coverage": covered, "gpu_samples": len(between(answered, start_s, end_s)),
+    covered = _coverage(gpu.answered_by_gpu, start_s, end_s)
+    values |= {"gpu_coverage": covered, "gpu_samples": len(gpu.answered.between(start_s, end_s)),
                "gpu_refused": refusal(covered, coverage_min)}  # fmt: skip
     if values["gpu_refused"] is None:
-        window_j = energy_j(counted, gpus, start_s, end_s)
-        values |= _in_window(gpu, fine, window_j, run, start_s, end_s, coverage_min)
+        window_j = energy_j(gpu.meters, gpu.gpus, start_s, end_s)
+        values |= _in_window(gpu, window_j, run, start_s, end_s, coverage_min)
         values["gpu_throttled"] = throttle.throttled(values)
     return values
 
 
 def _in_window(
-    gpu: pd.DataFrame, fine: Mapping[str, pd.DataFrame], window_j: float | None, run: Mapping[Any, Any],
-    start_s: float, end_s: float, coverage_min: float,
-) -> dict[str, Any]:  # fmt: skip
-    inside = within(gpu, start_s, end_s).copy()
-    for name in _SAMPLED:
-        if inside[name].notna().mean() < coverage_min:  # offered now and then: a mean over it is of something else
-            inside[name] = np.nan
-    of_run = between(gpu, float(run["t_start_s"]), float(run["t_end_s"])) if pd.notna(run["t_start_s"]) else inside
-    each = inside.groupby("gpu")[list(_SAMPLED)].mean()
+    gpu: Watched, window_j: float | None, run: Mapping[Any, Any], start_s: float, end_s: float, coverage_min: float
+) -> dict[str, Any]:
+    inside = gpu.samples.within(start_s, end_s).copy()
+    offered = inside[list(_SAMPLED)].notna().mean()
+    rare = offered.index[offered < coverage_min]  # offered now and then: a mean over it is of something else
+    inside[rare] = np.nan
+    of_run = inside
+    if pd.notna(run["t_start_s"]):
+        of_run = gpu.samples.between(float(run["t_start_s"]), float(run["t_end_s"]))
+    by_gpus = inside.groupby("gpu")
+    each = by_gpus[list(_SAMPLED)].mean()
     power, window_s = mean(each["power_w"]), float(run["window_s"])
     throughput = run["window_throughput_tok_s"]
-    memory = inside.groupby("gpu")["mem_used"].max()
+    memory = by_gpus["mem_used"].max()
     by_gpu = each["util"]
     from_energy = window_j / window_s / len(by_gpu) if window_j is not None and window_s > 0 else None
     return {
         "gpu_util_pct": mean(by_gpu),
         "gpu_util_se_pct": standard_error(inside, "util", start_s),
         "gpu_util_spread_pct": float(by_gpu.max() - by_gpu.min()) if len(by_gpu) > 1 else None,
-        "gpu_util_fine_pct": _fine(fine["util"], start_s, end_s, coverage_min),
+        "gpu_util_fine_pct": _fine(gpu.fine["util"], start_s, end_s, coverage_min),
         "gpu_power_w": power,
         "gpu_power_se_w": standard_error(inside, "power_w", start_s),
-        "gpu_power_peak_w": largest(within(fine["power"], start_s, end_s)["value"]),
+        "gpu_power_peak_w": largest(gpu.fine["power"].within(start_s, end_s)["value"]),
         "gpu_power_energy_w": from_energy,
         "gpu_power_limit_w": mean(each["power_limit_w"]),
         "gpu_power_share": largest(each["power_w"] / each["power_limit_w"]),
@@ -168,22 +207,21 @@ def _in_window(
     }
 
 
-def _mean_of_gpus(samples: pd.DataFrame, column: str) -> float | None:
-    """Every GPU counts the same, also when one was sampled once more often than another."""
-    return mean(samples.groupby("gpu")[column].mean())
+def _by_gpu(frame: pd.DataFrame, gpus: Iterable[float]) -> list[Samples]:
+    whose = frame["gpu"].to_numpy(float)
+    return [Samples(frame[whose == one]) for one in gpus]
 
 
-def _coverage(answered: pd.DataFrame, gpus: Iterable[float], start_s: float, end_s: float) -> float | None:
+def _coverage(by_gpu: Iterable[Samples], start_s: float, end_s: float) -> float | None:
     """The lowest coverage of any GPU: one that stopped answering is missing from every mean over all of them."""
-    whose, when = answered["gpu"].to_numpy(float), answered["t_s"].to_numpy(float)
-    each = [coverage(when[whose == one], start_s, end_s) for one in gpus]
+    each = [mine.coverage(start_s, end_s) for mine in by_gpu]
     return None if None in each else min(each)  # type: ignore[type-var]
 
 
-def _fine(samples: pd.DataFrame, start_s: float, end_s: float, coverage_min: float) -> float | None:
-    gpus = samples["gpu"].unique()
-    covered = _coverage(samples, gpus, start_s, end_s) if len(gpus) else None
-    return None if refusal(covered, coverage_min) else mean(within(samples, start_s, end_s)["value"])
+def _fine(samples: Samples, start_s: float, end_s: float, coverage_min: float) -> float | None:
+    gpus = samples.frame["gpu"].unique()
+    covered = _coverage(_by_gpu(samples.frame, gpus), start_s, end_s) if len(gpus) else None
+    return None if refusal(covered, coverage_min) else mean(samples.within(start_s, end_s)["value"])
 
 
 def _note(power_w: float | None, from_energy_w: float | None, util_by_gpu: pd.Series) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 REASONS = {
@@ -23,9 +24,7 @@ def share(bits: pd.Series) -> float | None:
 
 def names(bits: pd.Series) -> str | None:
     """The REASONS seen in any sample, in words; None when there was none."""
-    seen = 0
-    for value in bits.dropna().astype("int64"):
-        seen |= int(value)
+    seen = int(np.bitwise_or.reduce(bits.dropna().to_numpy("int64"), initial=0))
     return ", ".join(name for bit, name in REASONS.items() if seen & bit) or None
 
 
