@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import claimframes
@@ -137,16 +138,21 @@ def _sweep(runs: pd.DataFrame) -> Rows:
     return rows
 
 
-def make(
-    arms: tuple[str, ...] = ("baseline", "eager"), *, gpu: bool = False, failures: bool = True,
-    all_failed: bool = False, reason: str = "the client exited with code 1 after 3 of 64 requests", repeats: int = 3,
-    boots: int = 2, concurrency: tuple[int, ...] = CONCURRENCY, clients: tuple[str, ...] = ("native",),
-) -> dict[str, pd.DataFrame]:
+def make(arms: tuple[str, ...] = ("baseline", "eager"), **options: Any) -> dict[str, pd.DataFrame]:
     """All tables of a booking, each arm booted twice in ABBA order or once, and `samples` for the telemetry figure.
 
     With `failures`, one run fails, one concurrency is UNWARMED and a further session never gets ready. Of two `clients`
-    each has `repeats` runs of every concurrency in every session, in turn.
+    each has `repeats` runs of every concurrency in every session, in turn. The caller may change them: they are copies.
     """
+    return {name: table.copy() for name, table in _made(arms, **options).items()}
+
+
+@cache
+def _made(
+    arms: tuple[str, ...], *, gpu: bool = False, failures: bool = True, all_failed: bool = False,
+    reason: str = "the client exited with code 1 after 3 of 64 requests", repeats: int = 3, boots: int = 2,
+    concurrency: tuple[int, ...] = CONCURRENCY, clients: tuple[str, ...] = ("native",),
+) -> dict[str, pd.DataFrame]:
     tables: dict[str, Rows] = {name: [] for name in schema.TABLES}
     samples: Rows = []
     clock = T0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import frames
 import numpy as np
 import pandas as pd
@@ -55,14 +53,10 @@ def found(runs, requests=None, telemetry=NO_TELEMETRY):
     return rows, points
 
 
-@cache
-def base(concurrency, repeats):
-    return frames.make(("baseline",), failures=False, boots=1, repeats=repeats, concurrency=concurrency)["runs"]
-
-
 def sweep(values, metric="ttft_mean_ms", concurrency=(8, 16), repeats=1):
     """Runs of one arm: `values` of `metric`, by concurrency and then repeat."""
-    runs = base(concurrency, repeats).sort_values(["concurrency", "repeat"], kind="stable").reset_index(drop=True)
+    made = frames.make(("baseline",), failures=False, boots=1, repeats=repeats, concurrency=concurrency)
+    runs = made["runs"].sort_values(["concurrency", "repeat"], kind="stable").reset_index(drop=True)
     for name in ("throughput_tok_s", "tpot_mean_ms"):
         runs[name] = 100.0
     runs[metric] = pd.array(values, dtype="Float64")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import frames
 import numpy as np
 import pandas as pd
@@ -31,14 +29,9 @@ def booking(gpus=8, **server_args):
             "thresholds": {"telemetry_coverage_min": 0.95, "frontend_share_max": 0.1, "client_itl_ratio_max": 1.03}}
 
 
-@cache
-def base(gpu, repeats):
-    return frames.make(("baseline",), gpu=gpu, failures=False, repeats=repeats, concurrency=(8, 32))
-
-
 def made(watched=WAITING, gpus=8, repeats=3, pure=0.99, graphs=64, **server_args):
     """Tables of a booking whose runs all read `watched`; `pure`: step of pure decode over the mean step."""
-    tables = {name: frame.copy() for name, frame in base(bool(gpus), repeats).items()}
+    tables = frames.make(("baseline",), gpu=bool(gpus), failures=False, repeats=repeats, concurrency=(8, 32))
     for name, value in watched.items() if gpus else ():
         tables["telemetry"][name] = pd.array([value] * len(tables["telemetry"]), dtype=tables["telemetry"][name].dtype)
     runs, sessions = tables["runs"], tables["sessions"]
