@@ -31,6 +31,7 @@ def simulate(**config):
     return oracle.simulate(oracle.Config(**{"lin": 64, "lout": LOUT, "ranks": 1, "keep_itl": True, **config}))
 
 
+@cache
 def one_run(arm, place, boot, repeat, concurrency, verdict="CONVERGED", **config):
     """Row of table `runs` of one simulated run, and what the scheduler would have shown."""
     run = simulate(concurrency=concurrency, num_prompts=WAVES * concurrency, **config)
