@@ -81,7 +81,7 @@ SPANS = st.lists(st.tuples(st.sampled_from(["boot", "client", "warmup", "run", "
                            st.floats(0, 90), st.booleans()), max_size=8)  # fmt: skip
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(st.lists(st.tuples(SPANS, st.floats(0.1, 180)), min_size=1, max_size=3))
 def test_every_second_belongs_to_one_item(drawn):
     """Whatever was recorded: phases that overlap, that start before the launch or end after the session."""

@@ -47,6 +47,7 @@ def test_smallest_effect_in_a_large_family_of_few_sessions():
         power.mde(1)
 
 
+@settings(max_examples=30)
 @given(st.integers(2, 30), st.floats(0.001, 0.3), st.floats(0.3, 0.95), st.floats(0.001, 0.1))
 def test_smallest_effect_grows_with_noise_and_what_is_asked(n, sigma, wanted, alpha):
     d = power.mde(n, sigma, wanted, alpha)
@@ -108,6 +109,7 @@ def test_bootstrap_takes_groups_of_unlike_size():
     assert interval.estimate == 4.5 and 0 < interval.low < 4.5 < interval.high < 9
 
 
+@settings(max_examples=40)
 @given(values, st.floats(0.5, 0.9), st.floats(-3, 3), st.floats(0.1, 10))
 def test_intervals_nest_and_move_with_the_values(y, level, shift, scale):
     narrow, wide = intervals.t_interval(y, level), intervals.t_interval(y, level + 0.09)
@@ -140,6 +142,7 @@ def test_components_are_found_where_sessions_have_unlike_repeats():
     assert (found.repeat_df, found.session_df) == (12000, 4000)
 
 
+@settings(max_examples=40)
 @given(st.lists(values, min_size=2, max_size=4), st.floats(0.1, 10), st.floats(-5, 5))
 def test_components_scale_and_do_not_move(groups, scale, shift):
     one = variance.components(groups)
@@ -192,6 +195,7 @@ def test_no_effect_is_found_once_in_twenty_under_drift(order, drift):
     assert found == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / tries))
 
 
+@settings(max_examples=40)
 @given(values, values, st.floats(0.1, 10), st.floats(-5, 5))
 def test_effects_scale_and_do_not_move(a, b, scale, shift):
     one, other = effects.welch(a, b), effects.welch(scale * np.array(a) + shift, scale * np.array(b) + shift)
@@ -199,6 +203,7 @@ def test_effects_scale_and_do_not_move(a, b, scale, shift):
     assert other.se == pytest.approx(scale * one.se, abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(effect, st.floats(0.5, 0.99))
 def test_an_interval_leaves_0_out_just_where_p_is_small(found, level):
     interval = found.interval(level)
@@ -219,6 +224,7 @@ def test_holm_of_a_worked_case():
     assert multiplicity.holm([]).size == 0
 
 
+@settings(max_examples=40)
 @given(probabilities, st.randoms())
 def test_holm_is_no_smaller_than_p_keeps_the_order_and_not_the_places(p, random):
     adjusted = multiplicity.holm(p)
@@ -228,6 +234,7 @@ def test_holm_is_no_smaller_than_p_keeps_the_order_and_not_the_places(p, random)
     assert multiplicity.holm([p[place] for place in places]) == pytest.approx(adjusted[places])
 
 
+@settings(max_examples=40)
 @given(st.lists(effect, min_size=1, max_size=8), st.floats(0.01, 0.2))
 def test_holm_intervals_leave_0_out_just_where_holm_rejects(found, alpha):
     p = [one.p for one in found]
@@ -244,6 +251,7 @@ def test_holm_keeps_the_chance_of_any_wrong_claim():
     assert np.mean([(multiplicity.holm(row) <= 0.05).any() for row in p]) == pytest.approx(0.05, abs=0.023)
 
 
+@settings(max_examples=40)
 @given(effect, st.floats(0.005, 0.2), st.floats(0.01, 0.2))
 def test_tost_is_the_interval_within_the_margin(found, margin, alpha):
     p, interval = equivalence.tost(found, margin), found.interval(1 - 2 * alpha)
@@ -258,6 +266,11 @@ def test_tost_calls_equals_equal_as_often_as_published(n, published_pct):
     found = [effects.welch(*pair) for pair in drawn]
     called = np.mean([equivalence.tost(Effect(e.estimate, e.se, 2 * n - 2), 0.02) < 0.05 for e in found])
     assert 100 * called == pytest.approx(published_pct, abs=4)
+
+
+@pytest.mark.parametrize("end", [math.log(0.8), math.log(1.2)])
+def test_tost_at_either_end_of_the_margin_is_a_half(end):
+    assert equivalence.tost(Effect(end, 0.01, 9), 0.2) == pytest.approx(0.5)
 
 
 def test_tost_at_the_margin_errs_once_in_twenty():
