@@ -6,6 +6,7 @@ from benchbook.columns.column import Column
 
 NO_RUN = "no usable run"
 ONE_SESSION = "one session only: repeats inside one boot are no replicates of it"
+NOT_TESTED = "too few sessions, or the arms not in turns: see how it was compared"
 ONE_RUN = "no session has two runs here"
 NO_INTERVAL = "the data carry no interval"
 NO_MODEL = "the model's sizes or the node's memory bandwidth are not given"
@@ -101,14 +102,14 @@ TABLES: dict[str, dict[str, Column]] = {
         "baseline_runs": Column("Int64", "", "runs of the baseline"),
         "incomplete_runs": Column("Int64", "", "runs of both sides that failed, fell short or are missing"),
         "effect_pct": Column("Float64", "%", "arm over baseline less one", NO_RUN),
-        **_interval("effect", "_pct", "%", "effect, by itself", ONE_SESSION),
-        **_interval("holm", "_pct", "%", "effect, family-wise: at the level Holm's procedure gives it", ONE_SESSION),
-        "p": Column("Float64", "", "two-sided p of no effect", ONE_SESSION),
-        "p_holm": Column("Float64", "", "the same, adjusted within its family", ONE_SESSION),
-        "df": Column("Float64", "", "degrees of freedom behind the interval", ONE_SESSION),
+        **_interval("effect", "_pct", "%", "effect, by itself", NOT_TESTED),
+        **_interval("holm", "_pct", "%", "effect, family-wise: at the level Holm's procedure gives it", NOT_TESTED),
+        "p": Column("Float64", "", "two-sided p of no effect", NOT_TESTED),
+        "p_holm": Column("Float64", "", "the same, adjusted within its family", NOT_TESTED),
+        "df": Column("Float64", "", "degrees of freedom behind the interval", NOT_TESTED),
         "method": Column("string", "", "how the interval was made, in words, or why there is none and what to do"),
         "balanced": Column("boolean", "", "the sessions of both sides lie evenly in time"),
-        "equivalent": Column("boolean", "", "both one-sided tests put the effect within the margin", ONE_SESSION),
+        "equivalent": Column("boolean", "", "both one-sided tests put the effect within the margin", NOT_TESTED),
         "equivalence_margin_pct": Column("Float64", "%", "the margin"),
         "mde_pct": Column("Float64", "%", "smallest effect that this many sessions find in 4 of 5 tries (80 % power, "
                           "two-sided 5 %, first step of Holm)", NO_NOISE),
@@ -325,7 +326,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "direction": Column("string", "", "higher | lower"),
         "smallest_effect_pct": Column("Float64", "%", "smallest effect of interest"),
         "effect_pct": Column("Float64", "%", "as measured", NO_RUN),
-        **_interval("holm", "_pct", "%", "effect, family-wise", ONE_SESSION),
+        **_interval("holm", "_pct", "%", "effect, family-wise", NOT_TESTED),
         "level": Column("string", "", "level of the comparison's verdict", "no such runs"),
         "outcome": Column("string", "", "supported | contradicted | too small to matter | undecided | refused | not "
                           "measured | exploratory (not declared before measuring, so not judged)"),
