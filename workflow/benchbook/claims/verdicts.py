@@ -75,7 +75,6 @@ def _verdict(
     replicate = None
     if found in IN_DOUBT:
         replicate = _replicate(claim, found, booking, to_find() if found == WITHIN_NOISE else None)
-    held = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []), *(["BOOKING"] if claim.bookings else [])}
     return {
         "claim_id": about.claim_id,
         "kind": about.kind,
@@ -88,11 +87,17 @@ def _verdict(
         "metric": about.metric,
         "concurrency": about.concurrency,
         "exploratory": about.exploratory,
-        "tags": (joined(held) or None) if found in IN_DOUBT else None,
+        "tags": (joined(_faults(claim)) or None) if found in IN_DOUBT else None,
         "sessions": claim.sessions,
         "sessions_needed": claim.sessions_needed,
         "run_ids": about.run_ids,
     }
+
+
+def _faults(claim: Claim) -> frozenset[str]:
+    """Its tags, and what holds it down as a tag would."""
+    others = {"INCOMPLETE": claim.incomplete > 0, "BOOKING": claim.bookings is not None}
+    return claim.tags | {fault for fault, there in others.items() if there}
 
 
 def _replicate(claim: Claim, found: str, booking: Mapping[str, Any], to_find: int | None) -> str | None:
@@ -104,10 +109,8 @@ def _replicate(claim: Claim, found: str, booking: Mapping[str, Any], to_find: in
         return f"{remedies.boots(to_find - claim.sessions, to_find, compared)} to find an effect of this size" \
             if to_find else None  # fmt: skip
     steps = []
-    if claim.incomplete or claim.tags or claim.bookings is not None:
-        tags = {*claim.tags, *(["INCOMPLETE"] if claim.incomplete else []),
-                *(["BOOKING"] if claim.bookings is not None else [])}  # fmt: skip
-        steps.append(remedies.to_do(tags))
+    if faults := _faults(claim):
+        steps.append(remedies.to_do(faults))
     if claim.impossible:
         steps.append("check the client's clock and counts, then measure again")
     have = max(claim.sessions, planned) if claim.incomplete else claim.sessions
