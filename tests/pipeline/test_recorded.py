@@ -75,3 +75,27 @@ def test_nothing_is_adopted_twice(reported):
     before = {path: path.stat().st_mtime_ns for path in reported.folder.glob("results/*/raw/**/*.json")}
     assert reported.run("--config", "booking=h200-recorded", "--", "report").returncode == 0
     assert {path: path.stat().st_mtime_ns for path in reported.folder.glob("results/*/raw/**/*.json")} == before
+
+
+def test_the_step_over_its_byte_floor_is_a_line_where_the_step_is_none(reported):
+    fits = table(reported, "fixed_cost")
+    chosen = fits[fits["chosen"]].set_index("response")
+    assert pd.notna(chosen.loc["step", "refused"]), "experts are read one after the other as sequences are added"
+    over = chosen.loc["over floor"]
+    assert pd.isna(over["refused"]) and over["residual_pct"] < 3
+    assert (over["t_fixed_low_ms"], over["t_fixed_high_ms"]) == pytest.approx((2.48, 2.97), abs=0.05)
+    toll = table(reported, "toll").set_index("concurrency")
+    assert toll["toll_share"].to_dict() == pytest.approx({1: 0.67, 8: 0.31, 32: 0.175, 64: 0.154, 128: 0.142}, abs=0.01)
+    assert (toll["toll_share_low"] < toll["toll_share"]).all() and set(toll["prediction"]) == {"held"}
+    floor = table(reported, "floor").set_index("concurrency")
+    assert floor["over_floor"].to_dict() == pytest.approx({1: 3.05, 8: 1.52, 32: 1.25, 64: 1.25, 128: 1.26}, abs=0.01)
+
+
+def test_one_session_that_was_not_warm_claims_a_factor_and_nothing_else(reported):
+    found = table(reported, "verdicts")
+    assert found.loc[found["kind"] == "scale", "level"].tolist() == ["SOLID-SCALE"]
+    values = found[found["kind"] == "value"]
+    assert len(values) == 30 and set(values["level"]) == {"CONFOUNDED"}
+    assert values["replicate"].str.contains("boot the arm 2 more times").all()
+    assert table(reported, "comparisons")["question"].tolist() == ["scale"], "there is one arm"
+    assert table(reported, "next_experiments")["time_s"].notna().all()
