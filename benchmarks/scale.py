@@ -5,8 +5,8 @@
 Raw folders of known shape are written first (scale_parts/stores.py: 32 output tokens a request, native and vLLM's
 client in turn, 8 GPUs sampled at 5 Hz, /metrics at 2 Hz, 25 runs a session), then each rule's own script goes over all
 stores in processes of its own, as many as cores. Seconds are those of the rule, start of its processes included; memory
-is the sum of their largest. What a job of Snakemake costs whatever its size (its start, the fingerprint of its code) is
-paid once a process here.
+is the sum of their largest. CPU seconds, without that start, say what a rule takes where other work is on the machine.
+What a job of Snakemake costs whatever its size (its start, the fingerprint of its code) is paid once a process here.
 
 Exits 1 when a target was missed.
 """
@@ -67,6 +67,9 @@ def one_size(folder: Path, runs: int, cores: int, seed: int) -> dict[str, dict[s
         found[name] = one = measured(name, folder, names, cores)
         rate = f"   {one['bytes'] / 1e6 / one['seconds']:,.0f} MB/s of client JSON" if name == rules.READ else ""
         print(f"{name:<14}{one['wall_s']:>10.1f}{one['cpu_s']:>10.1f}{one['peak_gib']:>10.2f}{rate}", flush=True)
+    derive = [one for name, one in found.items() if name != rules.READ]
+    wall_s, cpu_s = (sum(one[key] for one in derive) for key in ("wall_s", "cpu_s"))
+    print(f"{'all tables':<14}{wall_s:>10.1f}{cpu_s:>10.1f}")
     return found
 
 
