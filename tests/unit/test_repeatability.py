@@ -126,6 +126,13 @@ def test_the_registry_is_pooled_by_degrees_of_freedom():
     assert (known.df, known.source) == (12, noise.REGISTRY)
 
 
+@pytest.mark.parametrize(("repeat_pct", "repeat_df", "taken"), [(8.0, 8, 0.08), (8.0, 7, 0.01), (0.5, 48, 0.01)])
+def test_a_bookings_own_repeats_widen_what_was_known(repeat_pct, repeat_df, taken):
+    own = claimruns.noise(session_df=2, repeat_pct=repeat_pct, repeat_df=repeat_df)
+    known = noise.known(own, noise.prior([]), "tpot_mean_ms")
+    assert (known.repeat_sigma, known.session_sigma, known.df, known.source) == (taken, 0.015, None, noise.METHOD)
+
+
 @pytest.mark.parametrize(("df", "given"), [(7, False), (8, True)])
 def test_a_bookings_own_noise_needs_eight_degrees_of_freedom(df, given):
     found = noise.of_booking(claimruns.noise(session_df=df), "tpot_mean_ms")

@@ -52,8 +52,27 @@ def test_one_session_an_arm_names_what_would_replicate_it():
     assert row["replicate"] == "boot each arm 2 more times (sessions_per_arm: 3)"
     assert row["sentence"] == (
         "Mean TPOT at C=8: mtp 11.04 ms, base 11.50 ms, 1 boot against 1 boot; they may read ±5.0 % apart by noise "
-        "alone, so no difference can be claimed. Next: boot each arm 2 more times (sessions_per_arm: 3)."
+        "alone (taken for this node until its noise is measured), so no difference can be claimed. Next: boot each arm "
+        "2 more times (sessions_per_arm: 3)."
     )
+    registry = verdict(runs(1, 3), half_pct=None, sigma_from="registry", sigma_df=12.0)
+    assert "±5.0 % apart by noise alone (by the registry of such nodes), so" in registry["sentence"]
+
+
+def test_a_value_of_one_boot_says_where_its_band_comes_from():
+    of = runs(1, 3)
+    row = {"arm": "mtp", "concurrency": 8, "metric": METRIC, "unit": "ms", "sessions": 1, "runs": 3, "mean": 11.04,
+           "range_of": "runs", "repeat_sigma_pct": 8.0, "repeat_df": 2, "tags": "",
+           "run_ids": " ".join(of[of["arm"] == "mtp"]["run_id"])}  # fmt: skip
+
+    def said(row, rows=()):
+        table = verdict_table(of, repeatability=[row], comparisons=list(rows))
+        return table.set_index("kind").loc["value", "sentence"]
+
+    assert "another boot may read ±5.0 % from it (taken for this node until its noise is measured)" in said(row)
+    assert "may read ±22.6 % from it (taken" in said(row | {"repeat_df": 8}), "1.96 x sqrt(2 (1.5^2 + 8^2))"
+    known = comparison(of, half_pct=None, band_pct=4.0, sigma_from="registry", sigma_df=12.0)
+    assert "may read ±4.0 % from it (by the registry of such nodes)" in said(row, [known])
 
 
 def test_a_tag_is_named_with_the_side_that_carries_it_and_the_boots_are_not_forgotten():

@@ -47,7 +47,7 @@ def table(
     mine = of_interest(counted(runs, booking["clients"]))
     found = _between_arms(mine, booking, declared, prior) + _scales(mine, booking)
     own = noise.table(runs, booking["clients"], booking["id"], booking["node"]["kind"])
-    known = {metric: noise.of_booking(own, metric) or prior.of(metric) for metric in METRICS}
+    known = {metric: noise.known(own, prior, metric) for metric in METRICS}
     alpha, margin = booking["comparisons"]["alpha"], booking["comparisons"]["equivalence"]
     for family in (DECLARED, EXPLORATORY, SCALE):
         members = [item for item in found if item.row["family"] == family]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -89,6 +89,20 @@ def of_booking(frame: pd.DataFrame, metric: str) -> Noise | None:
     """A booking's own noise of the metric, from its table `noise`; None below 8 degrees of freedom between sessions."""
     found = _pooled([frame], HERE).get(metric)
     return found if found and found.df and found.df >= DF_MIN else None
+
+
+def known(own: pd.DataFrame, before: Prior, metric: str) -> Noise:
+    """The booking's own noise where it has one, else what was known `before`, with the booking's own repeats where they
+    rest on 8 degrees of freedom and scatter further."""
+    found = of_booking(own, metric) or before.of(metric)
+    repeat = _spread([row for row in own.to_dict("records") if row["metric"] == metric], "repeat")
+    return with_repeats(found, *repeat) if repeat else found
+
+
+def with_repeats(found: Noise, repeat_sigma: float, repeat_df: float) -> Noise:
+    """`found` with the spread of repeats that was measured, where that is wider and well enough known."""
+    wider = repeat_df >= DF_MIN and repeat_sigma > found.repeat_sigma
+    return replace(found, repeat_sigma=repeat_sigma) if wider else found
 
 
 def _pooled(frames: Sequence[pd.DataFrame], source: str) -> dict[str, Noise]:

@@ -17,10 +17,16 @@ from benchbook.claims.levels import (
     SOLID_SCALE,
     UNREPLICATED,
 )
+from benchbook.claims.noise import HERE, METHOD, REGISTRY
 from benchbook.claims.usable import METRICS, Metric
 
 MINUS = "\u2212"
 DIGITS = 4
+_SOURCE = {
+    METHOD: "taken for this node until its noise is measured",
+    REGISTRY: "by the registry of such nodes",
+    HERE: "by the spread of this booking's own boots",
+}
 Row = Mapping[str, Any]
 Interval = tuple[float, float] | None
 
@@ -114,8 +120,11 @@ def scale(row: Row, level: str, because: str | None, replicate: str | None) -> s
     return _next(f"{read}; no difference can be claimed: {because}.", replicate)
 
 
-def value(row: Row, band_pct: float, level: str, because: str | None, replicate: str | None) -> str:
-    """Of a row of table `repeatability`. `band_pct`: how far one boot may read from another by noise alone."""
+def value(
+    row: Row, band: tuple[float, str], level: str, because: str | None, replicate: str | None
+) -> str:
+    """Of a row of table `repeatability`. `band`: how far one boot may read from another by noise alone, in %, and where
+    that noise comes from."""
     metric = metric_of(row["metric"])
     place = f"{row['arm']} {_at(row['concurrency'])}"
     if level == REFUSED:
@@ -124,7 +133,8 @@ def value(row: Row, band_pct: float, level: str, because: str | None, replicate:
     if level == CONFOUNDED:
         return _next(f"{read}, not to be quoted without {because}.", replicate)
     if level == UNREPLICATED:
-        told = f"{boots(row['sessions'])}; another boot may read ±{percent(band_pct)} % from it"
+        told = f"{boots(row['sessions'])}; another boot may read ±{percent(band[0])} % from it " \
+               f"({_SOURCE[band[1]]})"
         return _next(f"{read}, {told}.", replicate)
     spread = _pair(row["ci_low"], row["ci_high"])
     shown = f"{between(spread, metric.unit)}, " if spread else ""
@@ -223,7 +233,7 @@ def _factor(row: Row, metric: Metric, arm: str, base: str, where: str, because: 
 def _band(row: Row) -> str:
     if row["band_pct"] is None:
         return "how far they may read apart by noise alone is not known"
-    return f"they may read ±{percent(row['band_pct'])} % apart by noise alone"
+    return f"they may read ±{percent(row['band_pct'])} % apart by noise alone ({_SOURCE[row['sigma_from']]})"
 
 
 def _interval(row: Row) -> Interval:

@@ -19,9 +19,12 @@ from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
 from benchbook.claims.usable import METRICS, counted, joined
 from benchbook.statistics import power
+from benchbook.statistics.variance import pool
 
 ABBA_SESSIONS = 2
 REGIME = "REGIME"
+Band = tuple[float, str]
+"""In %, and where its noise comes from (claims.noise)."""
 VOIDED_BY = {"fit": frozenset({REGIME}), "occupancy": frozenset({"TELEM"})}
 
 
@@ -41,11 +44,12 @@ def table(
     is not ok refuses the claim, though it gave no point, because what failed may be just what would have differed.
     """
     seen = Behind(counted(runs, booking["clients"]))
+    bands = _bands(records(comparisons), records(repeatability))
     rows = [
         *_comparisons(records(comparisons), seen, booking),
-        *_values(records(repeatability), _bands(records(comparisons)), seen, booking),
+        *_values(records(repeatability), bands, seen, booking),
         *_fits(records(fixed_cost), records(toll), seen, booking),
-        *_floors(records(floor), _bands(records(comparisons)), seen, booking),
+        *_floors(records(floor), bands, seen, booking),
         *_occupancies(records(occupancy), seen, booking),
     ]
     return schema.check(pd.DataFrame(rows), "verdicts") if rows else schema.empty("verdicts")
@@ -173,7 +177,7 @@ def _sessions_needed(row: Row, booking: Mapping[str, Any]) -> int:
 
 
 def _values(
-    rows: Iterable[Row], bands: Mapping[str, float], seen: Behind, booking: Mapping[str, Any]
+    rows: Iterable[Row], bands: Mapping[str, Band], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     for row in rows:
         claim = Claim(
@@ -189,8 +193,7 @@ def _values(
         )
         about = _About(f"value/{row['arm']}/{row['metric']}/c{row['concurrency']}", "value", row["arm"],
                        row["run_ids"], metric=row["metric"], concurrency=row["concurrency"])  # fmt: skip
-        band = bands.get(row["metric"], _prior_band())
-        yield _verdict(claim, about, booking, partial(sentences.value, row, band))
+        yield _verdict(claim, about, booking, partial(sentences.value, row, bands[row["metric"]]))
 
 
 def _fits(
@@ -235,7 +238,7 @@ def _preferred(row: Row) -> tuple[bool, int, bool]:
 
 
 def _floors(
-    rows: Iterable[Row], bands: Mapping[str, float], seen: Behind, booking: Mapping[str, Any]
+    rows: Iterable[Row], bands: Mapping[str, Band], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     """The step over its floor; SOLID-SCALE when even the low end over the busiest rank's floor is a factor 2."""
     for row in rows:
@@ -243,7 +246,7 @@ def _floors(
         over, low = row["over_floor"], row["over_floor_low"]
         worst = None
         if over is not None:
-            least = low if low is not None else over / (1 + bands.get("itl_p50_ms", _prior_band()) / 100)
+            least = low if low is not None else over / (1 + bands["itl_p50_ms"][0] / 100)
             worst = least * row["floor_ms"] / max(row["floor_ms"], row["floor_busiest_ms"] or 0.0)
         claim = Claim(
             kind="floor",
@@ -290,18 +293,24 @@ def _occupancies(rows: Sequence[Row], seen: Behind, booking: Mapping[str, Any]) 
         yield _verdict(claim, about, booking, partial(sentences.occupancy, mine[0], busy, idle_ms))
 
 
-def _bands(comparisons: Iterable[Row]) -> dict[str, float]:
-    """Widest known band of one boot against another, of each metric, in %."""
-    bands: dict[str, float] = {}
+def _bands(comparisons: Iterable[Row], repeatability: Sequence[Row]) -> dict[str, Band]:
+    """Widest known band of one boot against another, of each metric; the method's where no comparison has one."""
+    bands = {metric: _prior_band([row for row in repeatability if row["metric"] == metric])
+             for metric in {*METRICS, *(row["metric"] for row in repeatability)}}  # fmt: skip
+    known: dict[str, Band] = {}
     for row in comparisons:
         if row["band_pct"] is not None and row["kind"] != estimators.MATCHED:
-            bands[row["metric"]] = max(row["band_pct"], bands.get(row["metric"], 0.0))
-    return bands
+            found = row["band_pct"], row["sigma_from"]
+            known[row["metric"]] = max(found, known.get(row["metric"], found))
+    return bands | known
 
 
-def _prior_band() -> float:
-    """That of the method, until a metric's noise is known."""
-    return 100 * power.band(noise.UNMEASURED.session_sigma, noise.UNMEASURED.repeat_sigma)
+def _prior_band(rows: Iterable[Row]) -> Band:
+    """The method's, with the repeats of `rows` of one metric where they are known to scatter further."""
+    clean = [row for row in rows if row["repeat_df"] and not row["tags"]]
+    repeat = pool([row["repeat_sigma_pct"] / 100 for row in clean], [row["repeat_df"] for row in clean])
+    known = noise.with_repeats(noise.UNMEASURED, *repeat) if repeat else noise.UNMEASURED
+    return 100 * power.band(known.session_sigma, known.repeat_sigma), known.source
 
 
 def _sentence_end(text: str | None) -> str | None:
