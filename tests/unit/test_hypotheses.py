@@ -33,7 +33,8 @@ def of(effect_pct, half_pct, declared=(EXPECTED,), facts=FACTS, sessions=3, **ch
 def test_the_outcome(effect_pct, half_pct, expected):
     row = of(effect_pct, half_pct)
     assert row["outcome"] == expected, row["sentence"]
-    assert row["sentence"].startswith(expected.capitalize() + ": mtp has at least 2.0 % lower mean TPOT than base")
+    stated = ". Expected: mtp has at least 2.0 % lower mean TPOT than base"
+    assert row["sentence"].startswith(expected.capitalize() + stated)
 
 
 def test_the_sentence_says_when_all_of_the_interval_is_beyond_the_smallest_effect():
@@ -64,7 +65,7 @@ def test_equivalence_by_a_margin_wider_than_the_smallest_effect_decides_nothing(
 def test_what_was_not_frozen_is_exploratory_and_not_judged():
     row = of(-4.0, 0.9, declared=[])
     assert row["outcome"] == "exploratory" and row["level"] == "SOLID"
-    assert row["sentence"].startswith("Not declared before measuring, so exploratory: mtp has at least 2.0 % lower")
+    assert row["sentence"].startswith("Not declared before measuring, so exploratory. Expected: mtp has at least 2.0 %")
 
 
 def test_what_was_frozen_counts_whatever_the_booking_file_says_now():
@@ -80,6 +81,7 @@ def test_no_such_runs():
     elsewhere = EXPECTED | {"concurrency": [64]}
     row = of(-4.0, 0.9, [elsewhere], booking())
     assert row["outcome"] == "not measured" and "Next: measure both arms there." in row["sentence"]
+    assert row["sentence"].startswith("Not measured. Expected: mtp has at least")
 
 
 ENDS = st.tuples(st.floats(-20, 20), st.floats(0.01, 10))

@@ -210,14 +210,14 @@ def judged(outcome: str, statement: str, verdict: str | None, wholly: bool) -> s
     """The outcome of a hypothesis declared before measuring. `verdict`: the sentence of its comparison, None where
     there are no such runs; `wholly`: the whole interval lies beyond the smallest effect."""
     if verdict is None:
-        return f"Not measured: {statement}. Next: measure both arms there."
+        return f"Not measured. Expected: {statement}. Next: measure both arms there."
     more = " The whole interval lies beyond the smallest effect." if wholly else ""
-    return f"{_start(outcome)}: {statement}. {verdict}{more}"
+    return f"{_start(outcome)}. Expected: {statement}. {verdict}{more}"
 
 
 def exploratory(statement: str, verdict: str | None) -> str:
     """Of a hypothesis that was not declared before measuring."""
-    said = f"Not declared before measuring, so exploratory: {statement}."
+    said = f"Not declared before measuring, so exploratory. Expected: {statement}."
     return f"{said} {verdict or 'No such runs.'} Next: leave it in the booking file and measure a new booking."
 
 
