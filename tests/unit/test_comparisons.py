@@ -133,6 +133,18 @@ def test_arms_each_at_one_moment_get_no_interval():
     assert found[NO_INTERVAL].isna().all() and "in turns" in found["method"] and pd.notna(found["effect_pct"])
 
 
+def test_a_start_that_is_not_known_takes_no_interval():
+    runs = claimruns.runs("abbaba", **NOISY)
+    whole = one(runs)
+    runs.loc[1, "t_start_s"] = pd.NA
+    assert one(runs)["p"] == pytest.approx(whole["p"], rel=0.05) and one(runs)["balanced"]
+    runs.loc[runs["session_id"] == runs.loc[0, "session_id"], "t_start_s"] = pd.NA
+    assert one(runs)["p"] == pytest.approx(whole["p"], rel=0.2), "the id says when it was launched"
+    runs["session_id"] = runs["session_id"].replace(runs.loc[0, "session_id"], "first")
+    found = one(runs)
+    assert found[NO_INTERVAL].isna().all() and "no known time" in found["method"] and "turns" not in found["method"]
+
+
 @pytest.mark.parametrize(("hours", "even"), [
     ({"a": (0, 3, 5), "b": (1, 2, 4)}, True), ({"a": (0, 2, 4), "b": (1, 3, 5)}, False),
     ({"a": (0, 27, 29), "b": (1, 2, 28)}, False), ({"a": (0, 27), "b": (1, 26)}, True), ({"a": (0,), "b": (1,)}, False),

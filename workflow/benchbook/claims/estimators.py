@@ -36,10 +36,11 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
     n, m = arm.sessions, base.sessions
     counts = f"{n} against {m} {'session' if m == 1 else 'sessions'}"
     if min(n, m) >= SESSIONS_MIN:
-        found = effects.with_time(
-            np.concatenate([arm.means, base.means]), np.repeat([1, 0], [n, m]),
-            np.concatenate([arm.times_s, base.times_s]),
-        )  # fmt: skip
+        times = np.concatenate([arm.times_s, base.times_s])
+        if not np.isfinite(times).all():
+            return Estimate(None, f"no interval: {counts}, of which one has no known time; look up its start in the "
+                                  "run index, and measure again what has none")  # fmt: skip
+        found = effects.with_time(np.concatenate([arm.means, base.means]), np.repeat([1, 0], [n, m]), times)
         if found is None:
             return Estimate(None, f"no interval: {counts}, all of an arm at one time; boot the arms in turns (ABBA)")
         even = "" if balanced(arm, base) else "; one arm lies earlier, so that time carries part of the difference"

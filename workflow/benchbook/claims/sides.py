@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 
 from benchbook.claims.usable import METRICS
 
+_LAUNCHED = "%Y%m%d-%H%M%S"
+
 
 @dataclass(frozen=True)
 class Side:
     """`runs`: the runs that have a value, with their id, session, tags and start. By session, in order of their ids:
-    `logs`, the ln of the runs' values; `times_s`, the mean of the runs' starts (Unix s, nan where one is not known);
-    `bookings`, the booking of each, empty where the runs are of one."""
+    `logs`, the ln of the runs' values; `times_s`, the mean of the runs' known starts, else the launch that the
+    session's id names (Unix s, nan where it names none); `bookings`, the booking of each, empty where the runs are of
+    one."""
 
     runs: pd.DataFrame
     logs: list[np.ndarray]
@@ -58,6 +62,16 @@ def side(runs: pd.DataFrame, metric: str) -> Side:
     places = mine.groupby(keys, sort=True).indices
     return Side(
         mine, [np.log(values[at]) for at in places.values()],
-        np.array([starts[at].mean() for at in places.values()]),
+        np.array([_time_s(starts[at], mine["session_id"].iloc[at[0]]) for at in places.values()], float),
         [str(mine["booking"].iloc[at[0]]) for at in places.values()] if "booking" in mine else [],
     )  # fmt: skip
+
+
+def _time_s(starts: np.ndarray, session_id: str) -> float:
+    known = starts[np.isfinite(starts)]
+    if known.size:
+        return float(known.mean())
+    try:
+        return datetime.strptime(session_id, _LAUNCHED).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return float("nan")
