@@ -68,6 +68,15 @@ def test_what_is_not_ok_replaced_or_of_another_client_enters_no_figure():
     assert "3 more did not end well" in found["note"]
 
 
+def test_an_ok_run_without_a_value_above_0_is_counted():
+    runs = claimruns.runs("aaa")
+    runs.loc[0, "throughput_tok_s"], runs.loc[1, "throughput_tok_s"], runs.loc[2, "tpot_mean_ms"] = pd.NA, 0.0, -1.0
+    found = repeatability.table(runs, CLIENTS)
+    assert "Left out: 2 that ended well without a value above 0" in row(found)["note"]
+    assert "Left out: 1 that ended well without a value above 0" in row(found, "tpot_mean_ms")["note"]
+    assert row(found)["runs"] == 7 and pd.isna(row(found, "ttft_mean_ms")["note"])
+
+
 def test_a_metric_that_no_run_has_is_null_and_not_zero():
     runs = claimruns.runs("aa").assign(itl_p50_ms=pd.Series([pd.NA] * 6, dtype="Float64"))
     found = row(repeatability.table(runs, CLIENTS), "itl_p50_ms")

@@ -96,6 +96,19 @@ def test_a_missing_run_refuses_what_it_stands_behind():
     assert list(verdict_table(table, repeatability=[value, others])["level"]) == [REFUSED, SOLID]
 
 
+@pytest.mark.parametrize(("throughput", "level"), [(0.0, REFUSED), (-1.0, REFUSED), (None, SOLID), (50.0, SOLID)])
+def test_an_ok_run_that_puts_out_nothing_refuses_what_it_stands_behind(throughput, level):
+    table = one_run_with(throughput_tok_s=throughput)
+    row = verdict(table)
+    assert row["level"] == level
+    value = {"arm": "base", "concurrency": 8, "metric": METRIC, "unit": "ms", "sessions": 3, "runs": 9, "mean": 11.5,
+             "range_of": "sessions", "tags": "", "run_ids": " ".join(table["run_id"][:9])}  # fmt: skip
+    others = {**value, "arm": "mtp", "run_ids": " ".join(table["run_id"][9:])}
+    assert list(verdict_table(table, repeatability=[value, others])["level"]) == [level, SOLID]
+    if level == REFUSED:
+        assert "1 run that ended well has a throughput of 0 or less; see the run index" in row["sentence"]
+
+
 def test_boots_are_not_advised_for_a_metric_that_no_run_gives():
     table = runs()
     value = {"arm": "base", "concurrency": 8, "metric": "itl_p50_ms", "unit": "ms", "sessions": 0, "runs": 0,

@@ -9,7 +9,8 @@ import pandas as pd
 from benchbook.claims.records import Row, records
 from benchbook.derive import little
 
-_ASKED = ("run_id", "session_id", "arm", "concurrency", "status", "tags", "little", "little_delta")
+_ASKED = ("run_id", "session_id", "arm", "concurrency", "status", "tags", "little", "little_delta",
+          "throughput_tok_s")  # fmt: skip
 
 
 class Behind:
@@ -42,6 +43,14 @@ class Behind:
         """Runs of an arm, at a concurrency or at all, that are not ok."""
         return sum(run["arm"] == arm and concurrency in (None, run["concurrency"]) and run["status"] != "ok"
                    for run in self._by_id.values())  # fmt: skip
+
+    def idle(self, *points: tuple[str, int]) -> str | None:
+        """What refuses a claim of these arms and concurrencies: runs that are ok and put out nothing."""
+        count = sum((run["arm"], run["concurrency"]) in points and run["status"] == "ok"
+                    and run["throughput_tok_s"] is not None and run["throughput_tok_s"] <= 0
+                    for run in self._by_id.values())  # fmt: skip
+        which = "1 run that ended well has" if count == 1 else f"{count} runs that ended well have"
+        return f"{which} a throughput of 0 or less; see the run index, and measure again" if count else None
 
     def carries(self, arm: str, tag: str) -> bool:
         """Whether any run of `arm` has this tag."""

@@ -141,7 +141,8 @@ def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) 
             moved_by=sentences.metric_of(row["metric"]).moved_by,
             incomplete=row["incomplete_runs"],
             impossible=seen.impossible(row["run_ids"]),
-            refused=f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None,
+            refused=seen.idle((row["arm"], row["concurrency"]), (row["baseline"], row["baseline_concurrency"]))
+            or (f"no run of {' and '.join(sorted(set(lacking)))} gives it; see the run index" if lacking else None),
             bookings=seen.bookings(row["run_ids"]) if row["kind"] == estimators.BOOKINGS else None,
             sessions=min(row["sessions"], row["baseline_sessions"]),
             sessions_needed=_sessions_needed(row, booking),
@@ -186,7 +187,8 @@ def _values(
             voided_by=_voided_by(row["metric"]),
             incomplete=seen.incomplete(row["arm"], row["concurrency"]),
             impossible=seen.impossible(row["run_ids"]),
-            refused="no run gives it; see the run index" if row["mean"] is None else None,
+            refused=seen.idle((row["arm"], row["concurrency"]))
+            or ("no run gives it; see the run index" if row["mean"] is None else None),
             sessions=row["sessions"],
             sessions_needed=booking["comparisons"]["sessions_min"],
             runs=row["runs"],
