@@ -16,6 +16,7 @@ ARMS, MATCHED, BOOKINGS = "cross-session", "matched session", "cross-booking"
 SESSIONS_MIN, PAIR = 3, 2
 _UNEVEN = 0.1
 _SCATTER = 0.2
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
         if found is None:
             return Estimate(None, f"no interval: {counts}, all of an arm at one time; boot the arms in turns (ABBA)")
         even = "" if balanced(arm, base) else "; one arm lies earlier, so that time carries part of the difference"
-        return Estimate(found, f"least squares of session means of ln y on arm and time, {counts}{even}")
+        return _found(found, counts, f"least squares of session means of ln y on arm and time, {counts}{even}")
     measured = registry.source == REGISTRY and registry.df is not None and registry.df >= DF_MIN
     if min(n, m) >= PAIR and balanced(arm, base) and measured and registry.df is not None:
         if _scatter_beyond(registry, arm, base):
@@ -54,8 +55,8 @@ def between_arms(arm: Side, base: Side, registry: Noise) -> Estimate:
                             registry.standard_error(m, base.repeats_share)))  # fmt: skip
         own = effects.welch(arm.means, base.means)
         said = f"difference of session means, {counts} in balanced order"
-        if own is not None and own.se > se:
-            return Estimate(own, f"{said}, by Welch's t: they scatter more than the registry of this node kind says")
+        if own is not None and (own.se > se or own.se <= _ROUNDING):
+            return _found(own, counts, f"{said}, by Welch's t: they scatter more than the registry says")
         known = Effect(float(arm.means.mean() - base.means.mean()), se, registry.df)
         return Estimate(known, f"{said}, with the registry's spread of this node kind ({registry.df:.0f} df)")
     return Estimate(None, f"no interval: {counts}; boot each arm at least {SESSIONS_MIN} times, in turns (ABBA)")
@@ -67,7 +68,8 @@ def within_sessions(arm: Side, base: Side) -> Estimate:
     found = effects.paired(differences)
     if found is None:
         return Estimate(None, "no interval: both sides in one session; boot the arm again")
-    return Estimate(found, f"t on the differences within {differences.size} sessions")
+    counts = f"{differences.size} sessions"
+    return _found(found, counts, f"t on the differences within {counts}")
 
 
 def between_bookings(arm: Side, base: Side) -> Estimate:
@@ -77,7 +79,15 @@ def between_bookings(arm: Side, base: Side) -> Estimate:
     found = effects.welch(a, b) if min(a.size, b.size) >= SESSIONS_MIN else None
     if found is None:
         return Estimate(None, f"no interval: {counts} that are not the same; measure both arms in one booking")
-    return Estimate(found, f"Welch's t on means of bookings, {counts}")
+    return _found(found, counts, f"Welch's t on means of bookings, {counts}")
+
+
+def _found(effect: Effect, counts: str, method: str) -> Estimate:
+    """No interval where the sessions differ by rounding only: that is a copy, and no noise of 0."""
+    if effect.se > _ROUNDING:
+        return Estimate(effect, method)
+    return Estimate(None, f"no interval: {counts}, values that do not differ at all were not measured apart; check the "
+                          "runs")  # fmt: skip
 
 
 def _scatter_beyond(known: Noise, *sides: Side) -> bool:
