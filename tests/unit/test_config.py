@@ -348,16 +348,16 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     (
         [(("warmup", "two_agree", "tolerance"), 1)],
-        "warmup.two_agree.tolerance = 1 is too large; give a number above 0 and below 1.",
+        "warmup.two_agree.tolerance = 1 is too large; give a number above 0 and below 1 (0.1 is 10 %).",
     ),
     (
         [(("warmup", "converged", "tpot_slope"), 0)],
-        "warmup.converged.tpot_slope = 0 is too small; give a number above 0 and below 1.",
+        "warmup.converged.tpot_slope = 0 is too small; give a number above 0 and below 1 (0.1 is 10 %).",
     ),
     (
         [(("warmup", "two_agree", "tolerance"), "1e-2")],
         'warmup.two_agree.tolerance = "1e-2" is text; give a number above 0 and below 1, with a decimal point '
-        "before the exponent.",
+        "before the exponent (0.1 is 10 %).",
     ),
     (
         [(("schedule", "order"), "abba")],
@@ -416,6 +416,15 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     (
         [(("engine",), {"name": "own", "kind": "sglang", "python": "a"})],
         'engine.kind = "sglang" is unknown (known: vllm); give vllm.',
+    ),
+    (
+        [(("comparisons", "alpha"), 0.999)],
+        "comparisons.alpha = 0.999 is too large; give a number above 0 and at most 0.2 (a chance of being wrong of "
+        "more than one in five is no claim).",
+    ),
+    (
+        [(("comparisons", "smallest_effect"), 10)],
+        "comparisons.smallest_effect = 10 is too large; give a number above 0 and below 1 (0.1 is 10 %).",
     ),
     (
         [(("client",), "vllm-bench"), (("engine",), {"name": "dock", "command": ["docker", "run"]})],
