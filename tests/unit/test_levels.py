@@ -68,7 +68,10 @@ def test_the_applied_examples():
     baseline that was not warm."""
     scale = Claim("scale", sessions=1, runs=1, effect_pct=3220.0, worst_ratio=33.2)
     assert level(scale)[0] == SOLID_SCALE
-    assert level(replace(scale, tags=frozenset({"UNWARMED"})))[0] == SOLID_SCALE
+    assert level(replace(scale, tags=frozenset({"UNWARMED"}))) == (
+        SOLID_SCALE, "in spite of UNWARMED, which does not move it by a factor of 2")  # fmt: skip
+    assert level(replace(scale, tags=frozenset({"UNWARMED", "CACHED"})))[1] == (
+        "in spite of CACHED, UNWARMED, which do not move it by a factor of 2")  # fmt: skip
     for effect in (-1.4, -2.7):
         assert level(Claim("comparison", sessions=1, runs=1, effect_pct=effect, worst_ratio=1.02))[0] == UNREPLICATED
     unwarmed = frozenset({"UNWARMED"})

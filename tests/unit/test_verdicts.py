@@ -208,6 +208,13 @@ def test_fit_floor_and_busy_time():
     found = verdict_table(table, fixed_cost=[fit], toll=toll, floor=[floor], occupancy=busy)
     assert list(found["level"]) == [REFUSED, SOLID_SCALE, REFUSED]
     assert list(found["because"])[::2] == ["REGIME", "TELEM"]
+    said = [verdict_table(runs(), fixed_cost=[fit | {"refused": why}]).iloc[0]["sentence"] for why in
+            ("The step falls with more sequences.", "TPOT is too wide.", "C=8 alone.")]  # fmt: skip
+    assert [text.partition("for base: ")[2].partition(".")[0] for text in said] == [
+        "the step falls with more sequences", "TPOT is too wide", "C=8 alone"]  # fmt: skip
+    tagged = runs(tags="CLIENT,UNWARMED")
+    quoted = verdict_table(tagged, fixed_cost=[fit]).iloc[0]["sentence"]
+    assert "(16.80 to 17.20 ms), to be quoted only with its tags: CLIENT, UNWARMED." in quoted
     near = {**floor, "over_floor": 1.5, "over_floor_low": 1.4, "over_floor_high": 1.6}
     assert list(verdict_table(runs(1, 1), floor=[near | {"run_ids": "base-s1/base_c8_r1"}])["level"]) == [UNREPLICATED]
 

@@ -68,7 +68,8 @@ def level(claim: Claim) -> tuple[str, str | None]:
     tags = ", ".join(sorted(claim.tags))
     apart = claim.worst_ratio is not None and claim.worst_ratio >= SCALE_RATIO
     if claim.kind in SCALED and apart and not claim.tags & claim.moved_by:
-        return SOLID_SCALE, f"in spite of {tags}, which does not move it by a factor of 2" if tags else None
+        verb = "does" if len(claim.tags) == 1 else "do"
+        return SOLID_SCALE, f"in spite of {tags}, which {verb} not move it by a factor of 2" if tags else None
     across = claim.bookings is not None and claim.bookings < BOOKINGS_MIN
     if tags or across:
         return CONFOUNDED, ", ".join(filter(None, (tags, "BOOKING" if across else "")))

@@ -131,7 +131,7 @@ def value(
         return _next(f"No {metric.label} can be quoted for {place}: {because}.", replicate)
     read = f"{place}: {metric.label} {_read(row['mean'], metric)}"
     if level == CONFOUNDED:
-        return _next(f"{read}, not to be quoted without {because}.", replicate)
+        return _next(f"{read}, to be quoted only with its tags: {because}.", replicate)
     if level == UNREPLICATED:
         told = f"{boots(row['sessions'])}; another boot may read ±{percent(band[0])} % from it " \
                f"({_SOURCE[band[1]]})"
@@ -151,7 +151,7 @@ def fit(row: Row, shares: str, level: str, because: str | None, replicate: str |
     over = " over its byte floor" if row["response"] == OVER_FLOOR else ""
     read = f"{arm}: fixed cost of the decode step{over} {quantity(row['t_fixed_ms'], 'ms')}{shown}"
     if level == CONFOUNDED:
-        return _next(f"{read}, not to be quoted without {because}.", replicate)
+        return _next(f"{read}, to be quoted only with its tags: {because}.", replicate)
     if level == UNREPLICATED:
         return _next(f"{read}, by {because}: the interval knows nothing of other boots.", replicate)
     if level == SOLID:
@@ -175,7 +175,7 @@ def floor(row: Row, level: str, because: str | None, replicate: str | None) -> s
     read = f"{place}: the decode step takes {number(row['over_floor'])} times{shown} its byte floor of " \
            f"{quantity(row['floor_ms'], 'ms')}"
     if level == CONFOUNDED:
-        return _next(f"{read}, not to be quoted without {because}.", replicate)
+        return _next(f"{read}, to be quoted only with its tags: {because}.", replicate)
     if level == UNREPLICATED:
         return _next(f"{read}, by {because}.", replicate)
     return f"{read}." if because is None else f"{read}, {because}."
@@ -194,7 +194,7 @@ def occupancy(
     idle = f"; {quantity(idle_ms, 'ms')} of a decode step are idle" if idle_ms is not None else ""
     read = f"{where}: a kernel runs in {percent(100 * busy[0])} % of the window{spread}{idle}"
     if level == CONFOUNDED:
-        return _next(f"{read}; not to be quoted without {because}.", replicate)
+        return _next(f"{read}; to be quoted only with its tags: {because}.", replicate)
     if level == UNREPLICATED:
         return _next(f"{read}, by {because}.", replicate)
     return f"{read}."

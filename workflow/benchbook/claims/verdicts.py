@@ -316,8 +316,11 @@ def _prior_band(rows: Iterable[Row]) -> Band:
 
 
 def _sentence_end(text: str | None) -> str | None:
-    """A reason of another table, to stand inside a sentence."""
-    return text.rstrip(".") if text else None
+    """A reason of another table, to stand inside a sentence: small at its start, but for a name in capitals."""
+    if not text:
+        return None
+    small = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
+    return small + text[1:].rstrip(".")
 
 
 def _voided_by(metric: str) -> frozenset[str]:
