@@ -96,6 +96,24 @@ def test_a_tag_is_removed_by_measuring_anew_and_boots_alone_do_not_move_it():
     assert rows[0] is anew, "two claims for six boots are more than one for four"
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_an_earlier_experiment_settles_for_no_more_is_not_shown(known):
+    table = runs(1)
+    wide = comparison(table, half_pct=None, tags="CLIENT,STALLED")
+    narrow = comparison(table, half_pct=None, comparison_id=f"mtp/base/{METRIC}/c64", concurrency=64, tags="STALLED")
+    sessions, timeline = measured()
+    if not known:
+        sessions["boot_s"] = pd.NA
+    facts = one_each()
+    found = verdict_table(table, facts, comparisons=[wide, narrow])
+    rows = experiments(found, [wide, narrow], facts, sessions, timeline)
+    assert list(rows["claims"]) == [2] and "CLIENT, STALLED" in rows["experiment"].item()
+    longer = [comparison(table, half_pct=None, tags="STALLED,UNWARMED"), narrow]
+    found = verdict_table(table, facts, comparisons=longer)
+    rows = experiments(found, longer, facts, *measured())
+    assert set(rows["claims"]) == {1, 2}, "without the longer warmup it costs less"
+
+
 def test_failed_runs_are_had_again_for_what_they_cost():
     table = runs()
     table.loc[0, ["status", "tags"]] = ["missing", "INCOMPLETE"]

@@ -33,6 +33,15 @@ class _Experiment:
     time_s: float | None
     how: str
 
+    def spares(self, other: _Experiment) -> bool:
+        """Whether this moves all claims that `other` does for no more time; for no more boots where neither's time is
+        known."""
+        if not set(other.claims) <= set(self.claims):
+            return False
+        if self.time_s is None or other.time_s is None:
+            return self.time_s is other.time_s and self.sessions <= other.sessions
+        return self.time_s <= other.time_s
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -80,7 +89,8 @@ def table(
 ) -> pd.DataFrame:
     """Table `next_experiments`, ordered by claims per dollar, which at one price is claims per hour; those of unknown
     time last. Claims counted are those in doubt (method.md 10) that the experiment alone would settle: a claim that
-    lacks boots and carries a tag is not moved by boots. What an experiment finds may still be WITHIN NOISE.
+    lacks boots and carries a tag is not moved by boots. What an experiment finds may still be WITHIN NOISE. Left out is
+    one that moves no other claim than an earlier one, and costs no less.
 
     Experiments are alternatives as often as steps: after each, the report makes the list anew.
     """
@@ -96,8 +106,11 @@ def table(
         *_floor(records(verdicts), plan),
     ]
     price = booking["node"]["price_usd_per_hour"]
-    ordered = sorted((item for item in found if item.claims), key=_order)
-    rows = [_row(rank, item, price) for rank, item in enumerate(ordered, start=1)]
+    shown: list[_Experiment] = []
+    for item in sorted((item for item in found if item.claims), key=_order):
+        if not any(earlier.spares(item) for earlier in shown):
+            shown.append(item)
+    rows = [_row(rank, item, price) for rank, item in enumerate(shown, start=1)]
     return schema.check(pd.DataFrame(rows), "next_experiments") if rows else schema.empty("next_experiments")
 
 
