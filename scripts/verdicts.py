@@ -27,7 +27,9 @@ def main() -> None:
         levels.to_parquet(step.output("verdicts"))
         board = hypotheses.table(tables["comparisons"], levels, booking, read_json(step.file("declared")))
         board.to_parquet(step.output("hypotheses"))
-        ideas = next_experiments.table(levels, tables["comparisons"], tables["sessions"], tables["timeline"], booking)
+        ideas = next_experiments.table(
+            levels, tables["comparisons"], tables["sessions"], tables["timeline"], booking, tables["runs"]
+        )
         ideas.to_parquet(step.output("next-experiments"))
 
 

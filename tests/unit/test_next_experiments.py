@@ -5,6 +5,7 @@ from __future__ import annotations
 import frames
 import pandas as pd
 import pytest
+from benchbook.claims.next_experiments import _steady_waves
 from benchbook.claims.timings import timings
 from verdictinput import METRIC, booking, comparison, experiments, run, runs, verdict_table
 
@@ -112,6 +113,42 @@ def test_what_an_earlier_experiment_settles_for_no_more_is_not_shown(known):
     found = verdict_table(table, facts, comparisons=longer)
     rows = experiments(found, longer, facts, *measured())
     assert set(rows["claims"]) == {1, 2}, "without the longer warmup it costs less"
+
+
+@pytest.mark.parametrize(("window_s", "e2el_ms", "waves"), [
+    (3.0, 500.0, 8 + 54 + 1), (19.0, 10_000.0, 8 + 2 + 1), (60.0, 500.0, 16), (None, 500.0, 16),
+])  # fmt: skip
+def test_a_short_window_asks_for_as_many_waves_as_it_lacks_and_for_their_time(window_s, e2el_ms, waves):
+    table = runs(3, tags="UNSTEADY", window_s=window_s, e2el_mean_ms=e2el_ms)
+    row = comparison(table)
+    found = verdict_table(table, comparisons=[row])
+    (first,) = experiments(found, [row], booking(), *measured(3), table).to_dict("records")
+    assert first["how"] == f"workload.waves: {waves}"
+    assert first["time_s"] == pytest.approx(6 * (BOOT_S + TEARDOWN_S + WARMUP_S + 3 * RUN_S * waves / 8))
+
+
+def test_waves_asked_for_make_the_window_long_enough():
+    run = {"waves": 4.0, "e2el_mean_ms": 1500.0, "window_s": 2 * 1.5}
+    thresholds = {"steady_window_min_s": 30.0, "steady_window_min_e2el": 2.0}
+    assert (_steady_waves(run, thresholds) - 2) * 1.5 >= 30
+    assert (_steady_waves(run | {"waves": 1.0, "window_s": 0.0}, thresholds) - 2) * 1.5 >= 30
+
+
+@pytest.mark.parametrize(("client", "how"), [("native", "a node with more free"), ("vllm-bench", "client: native")])
+def test_a_client_that_is_native_already_needs_cores(client, how):
+    table = runs(3, tags="CLIENT", client=client)
+    row = comparison(table)
+    facts = booking(clients=[client])
+    found = verdict_table(table, facts, comparisons=[row])
+    (first,) = experiments(found, [row], facts, *measured(3)).to_dict("records")
+    assert first["how"].startswith(how)
+
+
+def test_a_server_that_keeps_wandering_is_given_longer_runs_too():
+    table = runs(3, tags="UNWARMED")
+    row = comparison(table)
+    (first,) = experiments(verdict_table(table, comparisons=[row]), [row], booking(), *measured(3)).to_dict("records")
+    assert "warmup.max_readings" in first["how"] and "workload.waves" in first["how"]
 
 
 def test_failed_runs_are_had_again_for_what_they_cost():

@@ -91,7 +91,7 @@ def test_two_arms_of_one_boot_are_unreplicated(recorded):
 def test_what_to_run_next_is_costed_from_the_recording(recorded):
     facts, runs, table, timeline = recorded
     compared, found = claims(facts, runs)
-    listed = next_experiments.table(found, compared, table, timeline, facts)
+    listed = next_experiments.table(found, compared, table, timeline, facts, runs)
     first = listed.iloc[0]
     assert first["rank"] == 1 and first["claims"] == (found["level"] == CONFOUNDED).sum()
     assert "UNWARMED" in first["experiment"] and first["sessions"] == 3

@@ -27,7 +27,7 @@ def booking(**changes: Any) -> dict[str, Any]:
         "comparisons": {"baseline": "base", "metrics": [METRIC], "concurrency": [8], "alpha": 0.05,
                         "equivalence": 0.02, "smallest_effect": 0.01, "sessions_min": 3},
         "hypotheses": [],
-        "thresholds": {"telemetry_coverage_min": 0.95},
+        "thresholds": {"telemetry_coverage_min": 0.95, "steady_window_min_s": 30.0, "steady_window_min_e2el": 2.0},
         **changes,
     }  # fmt: skip
 
@@ -91,6 +91,7 @@ def judged(row: dict[str, Any], of: pd.DataFrame, declared: list[dict[str, Any]]
 
 
 def experiments(found: pd.DataFrame, rows: list[dict[str, Any]], facts: dict[str, Any], sessions: pd.DataFrame,
-                timeline: pd.DataFrame) -> pd.DataFrame:  # fmt: skip
+                timeline: pd.DataFrame, of: pd.DataFrame | None = None) -> pd.DataFrame:  # fmt: skip
     said = frames.frame("comparisons", rows) if rows else schema.empty("comparisons")
-    return next_experiments.table(found, said, sessions, timeline, facts)
+    return next_experiments.table(found, said, sessions, timeline, facts,
+                                  schema.empty("runs") if of is None else of)  # fmt: skip

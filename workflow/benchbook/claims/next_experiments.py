@@ -15,9 +15,14 @@ from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, REFUSED, UNREPLICATED,
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
 from benchbook.claims.timings import Timings, timings
+from benchbook.claims.usable import counted
+from benchbook.derive import window
 
 LEVELS_MIN, REPEATS_MIN = 6, 3
 """Concurrencies and repeats that a fit asks (method.md 6)."""
+
+WAVES_TO_WINDOW = 2
+"""The steady window begins after the first wave and ends before the last."""
 
 AGAIN = frozenset({"INCOMPLETE"})
 
@@ -50,6 +55,7 @@ class _Plan:
     booking: Mapping[str, Any]
     times: Timings
     arms: tuple[str, ...]
+    runs: Sequence[Row]
 
     @property
     def planned(self) -> int:
@@ -60,14 +66,36 @@ class _Plan:
     def levels(self) -> list[int]:
         return list(self.booking["workload"]["concurrency"])
 
-    def but(self, warmup: float = 1.0, run: float = 1.0, repeats: int | None = None) -> _Plan:
-        """The same with warmups and runs so many times as long, or other `repeats`."""
+    def but(self, warmup: float = 1.0, waves: int | None = None, repeats: int | None = None) -> _Plan:
+        """The same with warmups so many times as long, with runs of `waves` where they have fewer, or other
+        `repeats`."""
         times = self.times
         return replace(self, times=Timings(
             times.boot_s, {level: warmup * seconds for level, seconds in times.warmup_s.items()},
-            {level: run * seconds for level, seconds in times.run_s.items()},
+            {level: self._longer(level, waves) * seconds for level, seconds in times.run_s.items()},
             times.repeats if repeats is None else repeats,
         ))  # fmt: skip
+
+    def _longer(self, concurrency: int, waves: int | None) -> float:
+        """How many times as long a run at `concurrency` takes with `waves`, where that is more."""
+        had = [run["waves"] for run in self.runs if run["concurrency"] == concurrency and run["waves"]]
+        return max(1.0, waves / min(had)) if waves is not None and had else 1.0
+
+    @property
+    def steady_waves(self) -> int | None:
+        """Waves with which every run that is UNSTEADY now would have a steady window as long as asked; None without
+        such a run."""
+        asked = [_steady_waves(run, self.booking["thresholds"]) for run in self.runs
+                 if "UNSTEADY" in _tags(run) and run["waves"]]  # fmt: skip
+        return max(asked, default=None)
+
+    def way(self, tag: str, sessions: int) -> str:
+        """The change of the booking file that removes `tag`."""
+        if tag == "CLIENT" and self.booking["clients"][0] == "native":
+            return remedies.NATIVE_CLIENT_HOW
+        if tag == "UNSTEADY" and self.steady_waves is not None:
+            return f"workload.waves: {self.steady_waves}"
+        return remedies.of(tag).how.format(booking=self.booking["id"], sessions=sessions)
 
     def boots_s(self, per_arm: int, further: int = 0) -> float | None:
         """Node time of `per_arm` boots of each arm, with `further` concurrencies."""
@@ -86,6 +114,7 @@ def table(
     sessions: pd.DataFrame,
     timeline: pd.DataFrame,
     booking: Mapping[str, Any],
+    runs: pd.DataFrame,
 ) -> pd.DataFrame:
     """Table `next_experiments`, ordered by claims per dollar, which at one price is claims per hour; those of unknown
     time last. Claims counted are those in doubt (method.md 10) that the experiment alone would settle: a claim that
@@ -96,7 +125,8 @@ def table(
     """
     claims = [row for row in records(verdicts) if row["level"] in IN_DOUBT]
     per_session = booking["workload"]["repeats"] * len(booking["clients"])
-    plan = _Plan(booking, timings(sessions, timeline, per_session), tuple(arm["name"] for arm in booking["arms"]))
+    plan = _Plan(booking, timings(sessions, timeline, per_session), tuple(arm["name"] for arm in booking["arms"]),
+                 records(counted(runs, booking["clients"])))  # fmt: skip
     found = [
         *_again(claims, records(sessions), plan),
         *_boots(claims, plan),
@@ -135,8 +165,21 @@ def _row(rank: int, item: _Experiment, price: float | None) -> Row:
     }
 
 
-def _tags(claim: Row) -> frozenset[str]:
-    return frozenset(filter(None, (claim["tags"] or "").split(",")))
+def _tags(row: Row) -> frozenset[str]:
+    """Of a claim or a run."""
+    return frozenset(filter(None, (row["tags"] or "").split(",")))
+
+
+def _steady_waves(run: Row, thresholds: Mapping[str, float]) -> int:
+    """Waves that lengthen the run's steady window to what is asked, one to spare: a further wave lengthens it by the
+    time of a request. Twice as many where it is long enough and Little's check is what fails."""
+    had = float(run["waves"])
+    if run["window_s"] is not None and run["e2el_mean_ms"]:
+        e2el_s = float(run["e2el_mean_ms"]) / 1000
+        lacking_s = window.asked_s(thresholds, run["e2el_mean_ms"]) - float(run["window_s"])
+        if lacking_s > 0:
+            return math.ceil(max(had, WAVES_TO_WINDOW) + lacking_s / e2el_s) + 1
+    return math.ceil(2 * had)
 
 
 def _settled(claims: Iterable[Row], sessions: int, without: frozenset[str]) -> tuple[str, ...]:
@@ -215,13 +258,14 @@ def _without_tags(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     for tags in sorted({_tags(claim) - AGAIN for claim in claims} - {frozenset()}, key=sorted):
         moved = _settled(claims, target, tags | AGAIN)
         named = ", ".join(sorted(tags))
-        ways = [remedies.of(tag).how.format(booking=plan.booking["id"], sessions=target) for tag in sorted(tags)]
+        ways = [plan.way(tag, target) for tag in sorted(tags)]
         if target > plan.planned:
             ways.append(f"schedule.sessions_per_arm: {target}")
         means = "; ".join(remedies.of(tag).means for tag in sorted(tags))
         yield _Experiment(
             f"Measure anew without {named}: {remedies.to_do(tags)}", means, moved, target * len(plan.arms),
-            plan.but(warmup=2.0 if "UNWARMED" in tags else 1.0, run=2.0 if "UNSTEADY" in tags else 1.0).boots_s(target),
+            plan.but(warmup=2.0 if "UNWARMED" in tags else 1.0,
+                     waves=plan.steady_waves if "UNSTEADY" in tags else None).boots_s(target),
             "; ".join(dict.fromkeys(ways)),
         )  # fmt: skip
 

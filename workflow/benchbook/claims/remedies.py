@@ -20,7 +20,8 @@ TAGS = {
     "INCOMPLETE": Remedy("runs failed, fell short or are missing", "have the failed runs measured again",
                          "benchbook retry {booking}"),
     "UNWARMED": Remedy("the server was not warm", "warm up at this concurrency until the rule is met",
-                       "warmup.max_readings: twice as many"),
+                       "warmup.max_readings: twice as many; where a server keeps wandering, more workload.waves: a "
+                       "longer run averages over it"),
     "UNSTEADY": Remedy("the run is mostly ramp and drain", "measure runs of more waves",
                        "workload.waves: twice as many"),
     "STALLED": Remedy("requests stood still", "boot several times: a stall that comes back is the server's (chapter "
@@ -30,7 +31,7 @@ TAGS = {
     "THROTTLED": Remedy("the GPU was held back", "lock the SM clock at one that the power cap allows",
                         "nvidia-smi --lock-gpu-clocks on the node"),
     "CLIENT": Remedy("the load client was a bottleneck", "send from more client processes",
-                     "client: native, on a node with more free cores"),
+                     "client: native"),
     "CACHED": Remedy("prompts hit the prefix cache", "give every run prompts of its own, or switch the cache off",
                      "server.args.no-enable-prefix-caching: true"),
     "REGIME": Remedy("the engine left its regime: preemption, waiting requests or steps beyond the captured graphs",
@@ -47,6 +48,7 @@ TAGS = {
     "BOOKING": Remedy("the sides are of different bookings", "boot both arms in one booking",
                       "arms: both, in one booking file"),
 }  # fmt: skip
+NATIVE_CLIENT_HOW = "a node with more free cores, where the native client runs as more processes"
 OTHER = Remedy("a fault without a rule", "see the run's tags in the run index", "see the run index")
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import little, regime
+from benchbook.derive import little, regime, window
 from benchbook.engines.vllm_layout import Layout
 
 ORDER = ("INCOMPLETE", "UNWARMED", "UNSTEADY", "STALLED", "BIMODAL", "THROTTLED", "CLIENT", "CACHED", "REGIME",
@@ -47,10 +47,7 @@ def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]
 def _short(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> bool:
     if run["window_s"] is None:
         return False
-    asked_s = max(
-        thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * run["e2el_mean_ms"] / 1000
-    )
-    return bool(run["window_s"] < asked_s)
+    return bool(run["window_s"] < window.asked_s(thresholds, run["e2el_mean_ms"]))
 
 
 def with_observers(

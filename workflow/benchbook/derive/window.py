@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,11 @@ class Window:
     @property
     def width_s(self) -> float:
         return max(0.0, self.end_s - self.start_s)
+
+
+def asked_s(thresholds: Mapping[str, float], e2el_mean_ms: float) -> float:
+    """Least width of a steady window of requests that take this long."""
+    return max(thresholds["steady_window_min_s"], thresholds["steady_window_min_e2el"] * e2el_mean_ms / 1000)
 
 
 def token_times_s(good: pd.DataFrame) -> np.ndarray:
