@@ -237,6 +237,31 @@ def test_a_fixed_cost_over_boots_covers_at_its_level_and_not_at_that_of_runs():
     assert one.loc[("step", "line"), "t_fixed_high_ms"] - one.loc[("step", "line"), "t_fixed_low_ms"] < 0.06
 
 
+def test_sessions_that_share_no_concurrency_are_no_boots_of_a_fit():
+    of = of_boots(np.random.default_rng(0), 0.015, boots=6)
+    split = of[of["concurrency"] == of["session_id"].str.removeprefix("s").astype(int).map(lambda s: 2**s)]
+    found = fixed_cost.table(split, NO_FLOOR, {"arms": [{"name": "base"}]}).set_index(["response", "model"])
+    line = found.loc[("step", "line")]
+    assert line["levels"] == 6 and line["sessions"] == 0
+    assert "0 of 6 sessions can be fitted alone" in line["note"] and "each session" in line["note"]
+    whole = fixed_cost.table(of, NO_FLOOR, {"arms": [{"name": "base"}]}).set_index(["response", "model"])
+    assert whole.loc[("step", "line"), "sessions"] == 6 and pd.isna(whole.loc[("step", "line"), "note"])
+
+
+def test_one_concurrency_beside_one_of_another_regime_says_where_that_went():
+    runs = beyond_the_graphs()["runs"]
+    two = runs[runs["concurrency"].isin([8, 64])].reset_index(drop=True)
+    found = fits(beyond_the_graphs() | {"runs": two}).loc["step"]
+    told = "1 concurrency, with others left out (at concurrency 64 "
+    assert found["refused"].str.startswith(told).all() and not found["note"].str.contains("Left out").any()
+
+
+def test_fewer_points_than_parameters_have_no_degrees_of_freedom():
+    runs = of_line()["runs"]
+    found = fits(of_line() | {"runs": runs.iloc[:1]}).loc["step"]
+    assert found.loc["flat", "df"] == 0 and found.loc[["line", "hinge"], "df"].isna().all()
+
+
 def test_a_step_of_zero_is_no_point_of_a_fit():
     of_steps = points(of_line())
     of_steps.loc[of_steps.index[0], "step_ms"] = 0.0

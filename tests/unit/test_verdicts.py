@@ -219,6 +219,17 @@ def test_fit_floor_and_busy_time():
     assert list(verdict_table(runs(1, 1), floor=[near | {"run_ids": "base-s1/base_c8_r1"}])["level"]) == [UNREPLICATED]
 
 
+def test_a_fit_counts_the_boots_that_can_be_fitted_alone():
+    table = runs()
+    fit = {"arm": "base", "response": "step", "model": "line", "chosen": True, "points": 9, "levels": 6, "df": 7,
+           "t_fixed_ms": 17.0, "t_fixed_low_ms": 16.8, "t_fixed_high_ms": 17.2, "sessions": 2,
+           "run_ids": " ".join(table["run_id"][:9])}  # fmt: skip
+    (found,) = verdict_table(table, fixed_cost=[fit]).to_dict("records")
+    assert found["level"] == UNREPLICATED and found["because"] == "2 boots of 3"
+    (found,) = verdict_table(table, fixed_cost=[fit | {"sessions": 3}]).to_dict("records")
+    assert found["level"] == SOLID
+
+
 def test_no_claim_without_rows():
     assert verdict_table(runs()).empty
 

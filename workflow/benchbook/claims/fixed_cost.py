@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchbook import schema
@@ -89,21 +90,23 @@ def table(steps: pd.DataFrame, floor: pd.DataFrame, booking: Mapping[str, Any]) 
 
 def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
     fit = found.choice.fits.get(model) if found.choice else None
+    alone = _each_boot(found, fit) if fit is not None else None
+    df = len(found.used) - 1 - MODELS.index(model)
     row: dict[str, Any] = dict.fromkeys(schema.TABLES["fixed_cost"])
     row |= {
         "arm": arm, "response": response, "model": model,
         "chosen": found.choice is not None and found.choice.chosen == model,
-        "points": len(found.used), "levels": found.levels,
-        "df": len(found.used) - 1 - MODELS.index(model),
+        "points": len(found.used), "levels": found.levels, "df": df if df >= 0 else None,
         "run_ids": " ".join(found.used["run_id"]),
     }  # fmt: skip
     lack = step_models.lack_of_fit(fit, found.used["concurrency"].tolist()) if fit else None
-    row |= {"p_lack_of_fit": lack, "refused": _refused(found, fit, lack), "note": _note(found, fit)}
-    if fit is None:
+    row |= {"p_lack_of_fit": lack, "refused": _refused(found, fit, lack), "note": _note(found, fit, alone)}
+    if fit is None or alone is None:
         return row
     ranks, a = int(found.used["ranks"].iloc[0]), float(found.used["tokens_per_step"].mean())
-    fixed_bounds, slope_bounds = _over_boots(found, fit)
+    fixed_bounds, slope_bounds = _over_boots(fit, alone)
     row |= {
+        "sessions": len(alone),
         "t_fixed_ms": fit.t_fixed,
         **_bounds("t_fixed", "_ms", fixed_bounds),
         "slope_ms": None if model == FLAT else fit.slope,
@@ -122,11 +125,15 @@ def _row(found: Points, arm: str, response: str, model: str) -> dict[str, Any]:
     }
 
 
-def _over_boots(found: Points, fit: Fit) -> tuple[Bounds, Bounds | None]:
-    """Intervals of fixed cost and slope: those of the fit, or by t over the boots' own fits where that is wider."""
+def _each_boot(found: Points, fit: Fit) -> np.ndarray:
+    """t_fixed and slope of the same model in every session that can be fitted alone."""
     named = (*_AXES[found.response], _WHOLE[found.response])
     n, t, whole = (found.used[name].to_numpy(float) for name in named)
-    each = step_models.by_group(fit, n, t, found.used["session_id"].tolist(), whole)
+    return step_models.by_group(fit, n, t, found.used["session_id"].tolist(), whole)
+
+
+def _over_boots(fit: Fit, each: np.ndarray) -> tuple[Bounds, Bounds | None]:
+    """Intervals of fixed cost and slope: those of the fit, or by t over the boots' own fits where that is wider."""
     if len(each) < SESSIONS_MIN:
         return fit.t_fixed_interval, fit.slope_interval
     wide = [_widened(own, value, t_interval(boots)) for own, value, boots in
@@ -154,8 +161,9 @@ def _refused(found: Points, fit: Fit | None, lack: float | None) -> str | None:
     if among := _among(found):
         why.append(f"{among}: take those concurrencies out of the booking or the cause away, and measure again")
     if found.levels < LEVELS_MIN:
-        why.append(f"{_count(found.levels, 'concurrency', 'concurrencies')} cannot show how the step grows: measure "
-                   f"{LEVELS_ASKED}, the largest at least eight times the smallest")  # fmt: skip
+        left = f", with others left out ({_told(found.others)})," if _apart(found) else ""
+        why.append(f"{_count(found.levels, 'concurrency', 'concurrencies')}{left} cannot show how the step grows: "
+                   f"measure {LEVELS_ASKED} of one regime, the largest at least eight times the smallest")  # fmt: skip
     if fit is None:
         why.append("this model cannot be fitted to these points: measure more concurrencies, or repeats of them")
         return _sentence(why)
@@ -192,6 +200,11 @@ def _among(found: Points) -> str | None:
     return _told(inside) if len(inside) else None
 
 
+def _apart(found: Points) -> bool:
+    """Whether the runs of another regime lie beyond those that are fitted."""
+    return len(found.others) > 0 and not _among(found)
+
+
 def _told(others: pd.DataFrame) -> str:
     """Which concurrencies are of another regime, and why the first of each is."""
     first = others.drop_duplicates("concurrency").sort_values("concurrency")
@@ -200,7 +213,7 @@ def _told(others: pd.DataFrame) -> str:
     )
 
 
-def _note(found: Points, fit: Fit | None) -> str | None:
+def _note(found: Points, fit: Fit | None, alone: np.ndarray | None) -> str | None:
     used, notes = found.used, []
     if 0 < found.levels < LEVELS_ASKED:
         notes.append(f"{_count(found.levels, 'concurrency', 'concurrencies')} of the {LEVELS_ASKED} that a fit should "
@@ -211,11 +224,16 @@ def _note(found: Points, fit: Fit | None) -> str | None:
             unseen = ", so lack of fit cannot be seen" if used["concurrency"].is_unique else ""
             notes.append(f"as few as {_count(repeats, 'run', 'runs')} a concurrency where {REPEATS_ASKED} are asked "
                          f"for{unseen}")  # fmt: skip
-        if used["session_id"].nunique() == 1:
+        sessions = used["session_id"].nunique()
+        if sessions == 1:
             notes.append("all runs are of one session, so no spread between boots is in the intervals")
+        elif alone is not None and len(alone) < SESSIONS_MIN <= sessions:
+            notes.append(f"{len(alone)} of {sessions} sessions can be fitted alone, and {SESSIONS_MIN} must be for the "
+                         "spread between boots to be in the intervals: measure every concurrency in each "
+                         "session")  # fmt: skip
         if found.response != TPOT and (used["step_from"] == ALL).any():
             notes.append("the step is the median of all ITLs where too few are known to be free of prefill")
-    if len(found.others) and not _among(found):
+    if _apart(found) and found.levels >= LEVELS_MIN:
         notes.append(f"left out: {_told(found.others)}")
     half = fit.half_point if fit is not None and found.response != OVER_FLOOR else None
     if half is not None and half > REACH * found.n_max:

@@ -204,6 +204,8 @@ def _fits(
     """One claim an arm: the fixed cost by the model that was chosen, of the pure decode step where that was fitted, of
     what it takes over its byte floor where only that holds.
 
+    Its sessions are those that can be fitted alone: a boot that moves the curve is seen in no other.
+
     Runs of another regime are no points of the fit; where it is refused for lack of the others, they are behind it.
     """
     for arm in dict.fromkeys(row["arm"] for row in rows):
@@ -220,7 +222,7 @@ def _fits(
                 None if row["chosen"] and row["t_fixed_ms"] is not None
                 else "no model could be fitted; measure at more concurrencies"
             ),
-            sessions=seen.sessions(ids),
+            sessions=seen.sessions(ids) if row["sessions"] is None else row["sessions"],
             sessions_needed=booking["comparisons"]["sessions_min"],
             runs=len(ids.split()),
             effect_pct=row["t_fixed_ms"],
