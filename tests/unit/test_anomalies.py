@@ -147,6 +147,44 @@ def test_repeats_that_spread_widely_have_no_outlier_within_their_spread():
     assert found(sweep([100, 150], "tpot_mean_ms", (8,), repeats=2))[0].empty
 
 
+def test_a_boot_off_the_others_is_no_outlier_repeat():
+    parts = [sweep(level * np.array([100.0, 100.5, 99.6]), "tpot_mean_ms", (8,), repeats=3).assign(
+        session_id=f"s{boot}", run_id=[f"s{boot}/r{repeat}" for repeat in range(3)],
+    ) for boot, level in enumerate((1.0, 1.0, 1.1))]  # fmt: skip
+    assert found(pd.concat(parts, ignore_index=True))[0].empty
+    parts[1].loc[2, "tpot_mean_ms"] = 109.0
+    rows, points = found(pd.concat(parts, ignore_index=True))
+    assert rows["run_id"].item() == "s1/r2" and "its boot's 3 repeats" in rows["found"].item()
+    assert (points["series"] == evidence.RUN).sum() == 3
+
+
+@pytest.mark.parametrize(("share", "ratio", "told"), [
+    (None, None, "TTFT falls into two groups."),
+    (None, 3.0, "TTFT falls into two groups; the slow one takes 3.0 times as long."),
+])
+def test_two_groups_without_their_figures_are_told_all_the_same(share, ratio, told):
+    runs = sweep([100.0, 100.0])
+    runs["ttft_bimodal"] = pd.array([True, False], dtype="boolean")
+    runs["ttft_slow_share"] = pd.array([share] * 2, dtype="Float64")
+    runs["ttft_mode_ratio"] = pd.array([ratio] * 2, dtype="Float64")
+    rows, _ = found(runs)
+    assert rows["found"].item() == told and pd.isna(rows["size"].item()) == (ratio is None)
+
+
+@pytest.mark.parametrize("completed", [0, None])
+def test_stalls_of_a_run_that_counts_no_requests_are_not_of_none(completed):
+    runs = sweep([100.0, 100.0])
+    runs.loc[0, "stalls"] = 3
+    runs["completed"] = pd.array([completed] * 2, dtype="Int64")
+    assert found(runs)[0]["found"].item() == "3 requests stood still."
+
+
+def test_a_ttft_of_zero_is_not_compared():
+    assert found(sweep([100.0, 0.0]))[0].empty
+    rows, points = found(sweep([0.0, 300.0, 100.0], concurrency=(4, 8, 16)))
+    assert rows["size"].item() == 3.0 and (points["y"] > 0).all()
+
+
 def test_throttled_runs_of_a_concurrency_are_one_anomaly():
     tables = frames.make(("baseline",), gpu=True, failures=False, concurrency=(4, 8))
     rows, points = found(tables["runs"], telemetry=tables["telemetry"])

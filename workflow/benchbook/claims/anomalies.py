@@ -86,17 +86,19 @@ def _as_tables(found: list[Anomaly]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _bimodal(run: Mapping[Any, Any], requests: pd.DataFrame) -> Anomaly:
     points, modes = evidence.two_groups(run, requests)
-    share, ratio = float(run["ttft_slow_share"]), float(run["ttft_mode_ratio"])
+    share, ratio = run["ttft_slow_share"], run["ttft_mode_ratio"]
     middles = f": {_ms(modes.fast)} and {_ms(modes.slow)}" if modes is not None else ""
+    holds = f"holds {100 * share:.0f} % of the requests after the first wave" if pd.notna(share) else ""
+    takes = f"takes {ratio:.1f} times as long" if pd.notna(ratio) else ""
+    of_slow = " and ".join(filter(None, (holds, takes)))
     return Anomaly(
         "bimodal", run["arm"], int(run["concurrency"]), run["run_id"], TTFT,
-        f"TTFT falls into two groups{middles}; the slow one holds {100 * share:.0f} % of the requests after the first "
-        f"wave and takes {ratio:.1f} times as long.",
+        f"TTFT falls into two groups{middles}{f'; the slow one {of_slow}' if of_slow else ''}.",
         "Claim no mean or percentile of TTFT here, as it is of neither group, while TPOT stands; find what the slow "
         "requests waited for, then measure again.",
         points,
         voids=",".join(name for name, metric in METRICS.items() if "BIMODAL" in metric.voided_by),
-        size=ratio,
+        size=float(ratio) if pd.notna(ratio) else None,
     )  # fmt: skip
 
 
@@ -111,10 +113,11 @@ def _stall(run: Mapping[Any, Any], requests: pd.DataFrame) -> Anomaly:
         details = (f"; the longest {worst['series'].removeprefix('longest ')} was {longest_s:.2f} s against a median "
                    f"of {_ms(middle_ms)}, in a request sent {worst['x']:.1f} s after the run's start")  # fmt: skip
     completed = int(run["completed"]) if pd.notna(run["completed"]) else len(requests)
+    who = f"{count} of {completed} requests" if completed else f"{count} {'request' if count == 1 else 'requests'}"
     return Anomaly(
         "stall", run["arm"], int(run["concurrency"]), run["run_id"],
         TTFT if marked and worst["series"] == evidence.TTFT else "tpot_mean_ms",
-        f"{count} of {completed} requests stood still{details}.",
+        f"{who} stood still{details}.",
         "Claim no difference that rests on this run, as its throughput and latencies hold the standstill; look at the "
         "server's log at that time, remove the cause and measure again.",
         points,
@@ -123,7 +126,8 @@ def _stall(run: Mapping[Any, Any], requests: pd.DataFrame) -> Anomaly:
 
 
 def _monotonicity(arm: str, runs: pd.DataFrame) -> Iterator[Anomaly]:
-    means = runs.groupby(["concurrency", "session_id"])[TTFT].mean().groupby("concurrency").mean().dropna()
+    timed = runs[runs[TTFT].gt(0) & runs[TTFT].lt(np.inf)]
+    means = timed.groupby(["concurrency", "session_id"])[TTFT].mean().groupby("concurrency").mean()
     for low, high in zip(means.index[:-1], means.index[1:], strict=True):
         ratio = float(means[low] / means[high])
         if ratio > RISE_MAX:
@@ -133,13 +137,15 @@ def _monotonicity(arm: str, runs: pd.DataFrame) -> Iterator[Anomaly]:
                 "times as long under the lighter load.",
                 f"Claim no TTFT at concurrency {low} until this is explained, as more load cannot shorten it; look for "
                 "a stall or two groups in its runs, then measure it again.",
-                evidence.against_concurrency(runs, means, TTFT, int(low)),
+                evidence.against_concurrency(timed, means, TTFT, int(low)),
                 size=ratio,
             )  # fmt: skip
 
 
 def _outliers(arm: str, runs: pd.DataFrame) -> Iterator[Anomaly]:
-    for concurrency, group in runs.sort_values("t_start_s", kind="stable").groupby("concurrency"):
+    """Within a boot: one boot off the others is their spread, and no repeat of it is odd."""
+    in_turn = runs.sort_values("t_start_s", kind="stable")
+    for (concurrency, _), group in in_turn.groupby(["concurrency", "session_id"], sort=True):
         for metric in REPEATED:
             known = group[group[metric].gt(0) & group[metric].lt(np.inf)]
             values = known[metric].to_numpy(float)
@@ -162,8 +168,8 @@ def _outlier(
     return Anomaly(
         "outlier repeat", arm, concurrency, run_id, metric,
         f"Its {label} of {_number(float(values[index]))} {unit} lies {abs(deviation_pct):.1f} % "
-        f"{'above' if deviation_pct > 0 else 'below'} the median of {len(values)} repeats, {_number(median)} {unit}; "
-        f"their spread reaches {limit_pct:.1f} %.",
+        f"{'above' if deviation_pct > 0 else 'below'} the median of its boot's {len(values)} repeats, "
+        f"{_number(median)} {unit}; their spread reaches {limit_pct:.1f} %.",
         "Claim no mean that hides it: measure this repeat once more, keep both, and report the spread.",
         evidence.repeats(values, median, reach, index),
         size=deviation_pct, size_unit="%",
