@@ -78,6 +78,8 @@ def test_types_of_weights_and_cache():
     (LLAMA_8B | {"torch_dtype": "float4"}, {}, "type float4"),
     ({name: value for name, value in LLAMA_8B.items() if name != "vocab_size"}, {}, "no vocab_size"),
     (LLAMA_8B | {"intermediate_size": None}, {}, "no number where one is needed"),
+    (LLAMA_8B, {"kv_cache_dtype": "nvfp4"}, "KV cache of type nvfp4 .* give kv_bytes_per_token"),
+    (LLAMA_8B, {"kv_cache_dtype": "fp8_ds_mla"}, "KV cache of type fp8_ds_mla"),
 ])
 def test_what_is_not_plain_is_refused_with_what_to_give(config, args, why):
     with pytest.raises(SizesNotTold, match=why) as refused:
@@ -90,6 +92,9 @@ def test_figures_given_hold_and_config_fills_in():
     assert (alone.dense, alone.experts) == (7.6e9, 384)
     mixed = model_bytes.model_bytes({"config": shape("qwen3-30b-a3b"), "sizes": {"dense_gb": 3.0}}, {})
     assert mixed.dense == 3e9 and mixed.experts == 128
+    sizes = {"kv_bytes_per_token": 36864}
+    cached = model_bytes.model_bytes({"config": LLAMA_8B, "sizes": sizes}, {"kv_cache_dtype": "nvfp4"})
+    assert cached.kv_per_token == 36864, "of a type that is not known here"
     for experts, each in ((0, 0), (8, 0), (8, 9)):
         with pytest.raises(SizesNotTold, match=f"here are {experts} and {each}"):
             sizes = B300 | {"experts": experts, "experts_per_token": each}

@@ -13,6 +13,7 @@ from typing import Any
 
 GB = 1e9
 _WEIGHT_BYTES = {"bfloat16": 2.0, "float16": 2.0, "half": 2.0, "float32": 4.0, "float": 4.0}
+_KV_BYTES = _WEIGHT_BYTES | dict.fromkeys(("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc"), 1.0)
 _GROUPED = ("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral")
 _LATENT = ("deepseek_v2", "deepseek_v3")
 _INSTEAD = ("give dense_gb, routed_gb, experts, experts_per_token and kv_bytes_per_token under sizes: of the model "
@@ -59,8 +60,11 @@ def _sizes(model: Mapping[str, Any], server_args: Mapping[str, Any]) -> ModelByt
     config = model["config"]
     if config is None:
         raise SizesNotTold(f"The model is given by its path, which is not read here; {_INSTEAD}.")
+    args = {name.replace("_", "-"): value for name, value in server_args.items()}
+    if "kv_bytes_per_token" in sizes:
+        args.pop("kv-cache-dtype", None)
     try:
-        found = _of_config(config, {name.replace("_", "-"): value for name, value in server_args.items()})
+        found = _of_config(config, args)
     except KeyError as missing:
         raise SizesNotTold(f"The model's config has no {missing.args[0]}; {_INSTEAD}.") from missing
     except TypeError as empty:
@@ -175,6 +179,9 @@ def _quantized(config: Mapping[str, Any], args: Mapping[str, Any], full: float) 
 
 def _kv_bytes(args: Mapping[str, Any], full: float) -> float:
     asked = str(args.get("kv-cache-dtype") or "auto")
-    if asked.startswith("fp8"):
-        return 1.0
-    return full if asked == "auto" else _WEIGHT_BYTES.get(asked, full)
+    if asked == "auto":
+        return full
+    if asked not in _KV_BYTES:
+        raise SizesNotTold(f"A KV cache of type {asked} has no size known here; give kv_bytes_per_token under sizes: "
+                           "of the model file, bytes of all layers.")  # fmt: skip
+    return _KV_BYTES[asked]
