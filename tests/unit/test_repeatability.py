@@ -146,3 +146,15 @@ def test_a_bookings_own_repeats_widen_what_was_known(repeat_pct, repeat_df, take
 def test_a_bookings_own_noise_needs_eight_degrees_of_freedom(df, given):
     found = noise.of_booking(claimruns.noise(session_df=df), "tpot_mean_ms")
     assert (found is not None) == given and (found is None or found.source == noise.HERE)
+
+
+@pytest.mark.parametrize(("metric", "why"), [
+    ("itl_p50_ms", "merged or split on their way, or arrived together"), ("window_throughput_tok_s", "more waves"),
+    ("ttft_mean_ms", "measure the point again"),
+])  # fmt: skip
+def test_a_metric_that_no_run_has_says_why(metric, why):
+    of = claimruns.runs("aa").assign(**{metric: pd.NA})
+    found = repeatability.table(of, ["native"]).set_index("metric")
+    assert "No usable run holds this metric" in found.loc[metric, "note"] and why in found.loc[metric, "note"]
+    none = repeatability.table(of.assign(status="failed"), ["native"])
+    assert none["note"].str.startswith("No run ended well here").all()

@@ -31,7 +31,7 @@ def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
                 rows.append({
                     "arm": arm, "concurrency": concurrency, "metric": metric.name, "unit": metric.unit,
                     **_figures(found), "tags": tags_of(found.runs), "run_ids": " ".join(found.runs["run_id"]),
-                    "note": _note(found, len(group) - len(good), len(good) - len(found.runs)),
+                    "note": _note(found, metric.name, len(good), len(group) - len(good)),
                 })  # fmt: skip
     return schema.check(pd.DataFrame(rows), "repeatability") if rows else schema.empty("repeatability")
 
@@ -69,16 +69,28 @@ def _pct(sigma: float | None) -> float | None:
     return None if sigma is None else 100 * sigma
 
 
-def _note(found: Side, not_ok: int, without: int) -> str | None:
+_MISSING = {
+    "itl_p50_ms": "chunks were merged or split on their way, or arrived together, so the time between two is not that "
+                  "of a decode step: quote TPOT, or have each step sent in a chunk of its own and measure the point "
+                  "again",
+    "window_throughput_tok_s": "the runs have no steady window: measure more waves",
+    "tpot_mean_ms": "no request brought a second token: ask for longer outputs",
+}  # fmt: skip
+
+
+def _note(found: Side, metric: str, good: int, not_ok: int) -> str | None:
     notes = []
-    if not found.sessions:
-        notes.append("No usable run holds this metric: see why in the table of runs, and measure the point again.")
+    if not found.sessions and not good:
+        notes.append("No run ended well here: measure the point again.")
+    elif not found.sessions:
+        why = _MISSING.get(metric, "see why in the table of runs, and measure the point again")
+        notes.append(f"No usable run holds this metric: {why}.")
     elif found.sessions == 1:
         notes.append("One session carries no interval: boot the arm again, three times in all.")
     elif all(logs.size == 1 for logs in found.logs):
         notes.append("One run a session: the spread of sessions holds that of repeats; ask for repeats to part them.")
-    if found.sessions and without:
-        notes.append(f"Left out: {without} that ended well without a value above 0; see the run index.")
+    if found.sessions and good > len(found.runs):
+        notes.append(f"Left out: {good - len(found.runs)} that ended well without a value above 0; see the run index.")
     if not_ok:
         notes.append(f"{not_ok} more did not end well and enter no figure: see the table of failures.")
     return " ".join(notes) or None
