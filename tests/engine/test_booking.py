@@ -38,7 +38,7 @@ def test_every_run_is_whole(measured):
     assert len(runs) == 8 and set(runs["status"]) == {"ok"}
     assert (runs["output_tokens"] == runs["num_prompts"] * 32).all()
     assert (runs["prompt_tokens"] == runs["num_prompts"] * 32).all()
-    assert runs["tokens_per_chunk"].between(1, 1.2).all(), "one token a chunk, now and then two read at once"
+    assert runs["tokens_per_chunk"].between(1, 2).all(), "streamed: a token a chunk, more where the server was late"
     assert (runs["little_delta"] <= 0.005).all()
 
 
