@@ -5,6 +5,8 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := pango-1.0 pangoft2-1.0 harfbuzz-subset
+# In two processes; the other tests measure, and have the machine for themselves.
+UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz" -n 2 --dist loadfile
 DEBIAN := libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 
 .PHONY: report test unit check system setup
@@ -14,10 +16,11 @@ report: setup
 
 test: setup
 	$(BIN)/snakemake --cores all --quiet all -- engines
-	$(BIN)/python -m pytest
+	$(UNIT)
+	$(BIN)/python -m pytest -m "engine or pipeline or fuzz"
 
 unit: setup
-	$(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz"
+	$(UNIT)
 
 check: setup
 	$(BIN)/snakefmt --check .

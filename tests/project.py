@@ -15,6 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2"]
+PAGE = ("reports/small/report.html", "results/small/acceptance.json")  # the report without its PDF, which takes longest
 
 
 class Project:

@@ -7,7 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
-from project import Project
+from project import PAGE, Project
 
 pytestmark = pytest.mark.pipeline
 
@@ -39,11 +39,11 @@ def test_an_arm_that_cannot_boot(tmp_path):
 
 def test_a_failure_can_be_declared_afterwards(tmp_path):
     project = Project(tmp_path / "p", arms=[{"name": "good"}, {"name": "bad", "args": {"no-such-flag": True}}])
-    assert project.run().returncode != 0
+    assert project.run(*PAGE).returncode != 0
     before = project.sessions()
     expected = [{"arm": "bad", "what": "boot", "reason": "the flag does not exist"}]
     project.write("config/bookings/small.yaml", project.booking | {"expected_failures": expected})
-    done = project.run()
+    done = project.run(*PAGE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.sessions() == before
     assert tables(project, "failures")["expected"].tolist() == [True]
@@ -51,7 +51,7 @@ def test_a_failure_can_be_declared_afterwards(tmp_path):
 
 def test_every_request_fails_then_they_are_measured_again(tmp_path):
     project = Project(tmp_path / "p", engine_env={"FAKE_REFUSE": "1"})
-    assert project.run().returncode != 0
+    assert project.run(*PAGE).returncode != 0
     runs = tables(project, "runs")
     assert set(runs["status"]) == {"failed"} and (runs["failed"] == runs["num_prompts"]).all()
     assert runs[["throughput_tok_s", "ttft_mean_ms", "tpot_mean_ms"]].isna().all().all()
@@ -62,14 +62,14 @@ def test_every_request_fails_then_they_are_measured_again(tmp_path):
     retried = subprocess.run([sys.executable, "-m", "benchbook", "retry", "small"], cwd=project.folder,
                              capture_output=True, text=True, check=True)  # fmt: skip
     assert retried.stdout.count("4 runs are due again") == 2
-    assert project.run().returncode != 0
+    assert project.run(*PAGE).returncode != 0
     assert len(project.sessions()) == 4, "each store tried its failed runs once more"
 
 
 def test_a_server_that_dies_is_booted_again_and_still_not_passed_over(tmp_path):
     env = {"FAKE_DIE_AT_REQUEST": "9", "FAKE_DIED_FLAG": str(tmp_path / "died")}
     project = Project(tmp_path / "p", engine_env=env, arms=[{"name": "only"}])
-    done = project.run()
+    done = project.run(*PAGE)
     assert done.returncode != 0 and "SIGKILL" in done.stdout + done.stderr
     runs, sessions = tables(project, "runs"), tables(project, "sessions")
     assert sessions["status"].tolist() == ["failed", "complete"]

@@ -6,7 +6,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from project import Project
+from project import PAGE, Project
 
 pytestmark = pytest.mark.pipeline
 TABLES_ONLY = "results/small/acceptance.json"
@@ -85,7 +85,7 @@ def test_an_edited_figure_changes_the_report_and_nothing_else(project):
     assert project.run("results/small/figures/sweep.svg").returncode == 0
     assert planned(project) == {"report_html", "report_pdf"}
     before = (project.folder / "reports/small/report.html").read_bytes()
-    assert project.run().returncode == 0
+    assert project.run(*PAGE).returncode == 0
     assert (project.folder / "reports/small/report.html").read_bytes() != before
 
 
@@ -143,7 +143,7 @@ def test_a_changed_specification_makes_a_new_store_beside_the_old_one(project):
     changed = project.booking | {"workload": project.booking["workload"] | {"repeats": 1}}
     project.write("config/bookings/small.yaml", changed)
     before = project.sessions()
-    assert project.run().returncode == 0
+    assert project.run(*PAGE).returncode == 0
     assert set(before) < set(project.sessions())
     html = (project.folder / "reports/small/report.html").read_text()
     assert all(path.parent.name in html.replace("<wbr>", "") for path in before), "superseded stores are listed"
