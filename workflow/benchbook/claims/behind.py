@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from benchbook.claims.records import Row, records
+from benchbook.columns.tag_text import listed
 from benchbook.derive import little
 
 _ASKED = ("run_id", "session_id", "arm", "concurrency", "status", "tags", "little", "little_delta",
@@ -22,7 +23,7 @@ class Behind:
         self._by_id: dict[str, Row] = {row["run_id"]: row for row in records(runs[named])}
 
     def tags(self, run_ids: str) -> frozenset[str]:
-        return frozenset(tag for run in self._of(run_ids) for tag in _tags(run))
+        return frozenset(tag for run in self._of(run_ids) for tag in listed(run["tags"]))
 
     def sessions(self, run_ids: str) -> int:
         return len({run["session_id"] for run in self._of(run_ids)})
@@ -54,13 +55,13 @@ class Behind:
 
     def carries(self, arm: str, tag: str) -> bool:
         """Whether any run of `arm` has this tag."""
-        return any(run["arm"] == arm and tag in _tags(run) for run in self._by_id.values())
+        return any(run["arm"] == arm and tag in listed(run["tags"]) for run in self._by_id.values())
 
     def sides(self, run_ids: str, by: str) -> dict[str, str]:
         """Each tag and whose runs carry it: values of `by`, arm or concurrency."""
         carriers: dict[str, set[str]] = {}
         for run in self._of(run_ids):
-            for tag in _tags(run):
+            for tag in listed(run["tags"]):
                 carriers.setdefault(tag, set()).add(f"C={run[by]}" if by == "concurrency" else run[by])
         return {tag: ", ".join(sorted(items)) for tag, items in carriers.items()}
 
@@ -74,7 +75,3 @@ class Behind:
 
     def _of(self, run_ids: str) -> list[Row]:
         return [self._by_id[run_id] for run_id in run_ids.split() if run_id in self._by_id]
-
-
-def _tags(run: Row) -> list[str]:
-    return [tag for tag in run["tags"].split(",") if tag]

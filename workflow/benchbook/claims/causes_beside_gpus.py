@@ -17,6 +17,7 @@ from benchbook.claims.candidate import (
     untested,
     without_repeat,
 )
+from benchbook.columns import tag_text
 
 INTERFERENCE_MAX = 0.05
 SCRAPES_MIN = 4
@@ -98,7 +99,7 @@ def capture_fallback(point: Point) -> Finding:
     drafts = [name for name in arguments if name.startswith("speculative")]
     share = math.ceil(point.concurrency / ranks)
     bound = min(point.concurrency, UNEVEN * share)
-    seen = point.runs["tags"].str.split(",").map(lambda tags: "REGIME" in tags).any()
+    seen = any("REGIME" in tag_text.listed(tags) for tags in point.runs["tags"])
     return finding(
         f"{share} sequences on a rank, {bound} at the most; largest captured graph {largest} tokens",
         gate(point, ("each sequence is one token of a step"

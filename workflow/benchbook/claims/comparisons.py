@@ -18,7 +18,8 @@ from benchbook.claims import estimators, noise
 from benchbook.claims.estimators import Estimate
 from benchbook.claims.noise import Noise, Prior
 from benchbook.claims.sides import Side, of_interest, side
-from benchbook.claims.usable import METRICS, counted, tags_of
+from benchbook.claims.usable import METRICS, counted
+from benchbook.columns import tag_text
 from benchbook.statistics import equivalence, multiplicity, power
 
 DECLARED, EXPLORATORY, SCALE = "declared", "exploratory", "scale"
@@ -152,7 +153,7 @@ def _described(
         "sessions": arm.sessions, "baseline_sessions": base.sessions, "runs": len(arm.runs),
         "baseline_runs": len(base.runs), "incomplete_runs": int((both["status"] != "ok").sum()),
         "effect_pct": None if difference is None else _pct(difference),
-        "method": estimate.method, "worst_ratio": _worst_ratio(arm, base), "tags": tags_of(both),
+        "method": estimate.method, "worst_ratio": _worst_ratio(arm, base), "tags": tag_text.union(both["tags"]),
         "run_ids": " ".join([*arm.runs["run_id"], *base.runs["run_id"]]),
     }  # fmt: skip
 

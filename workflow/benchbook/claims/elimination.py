@@ -13,7 +13,8 @@ from benchbook.claims import busy
 from benchbook.claims import causes_beside_gpus as beside
 from benchbook.claims import causes_on_gpus as on
 from benchbook.claims.candidate import NOT_RULED_OUT, RULED_OUT, UNTESTED, Candidate, Finding, Point
-from benchbook.claims.usable import tags_of, usable
+from benchbook.claims.usable import usable
+from benchbook.columns import tag_text
 
 CANDIDATES: Sequence[Candidate] = (
     Candidate("compute", "a kernel runs 90 % of the time or more, at 85 % of the power limit or more", "", on.compute),
@@ -76,7 +77,7 @@ def _point(
         arm=arm["name"],
         concurrency=concurrency,
         runs=here,
-        tagged="" if len(clean) else tags_of(here),
+        tagged="" if len(clean) else tag_text.union(here["tags"]),
         telemetry=at["telemetry"][at["telemetry"]["run_id"].isin(accepted)],
         client=at["client"],
         scheduler=at["scheduler"],
@@ -130,7 +131,7 @@ def _against_tagged(finding: Finding, candidate: Candidate, point: Point, runs: 
 
 def _carriers(candidate: Candidate, runs: pd.DataFrame) -> pd.DataFrame:
     """Runs with the candidate's own tag."""
-    return runs[[bool(candidate.tag) and candidate.tag in tags.split(",") for tags in runs["tags"]]]
+    return runs[[candidate.tag in tag_text.listed(tags) for tags in runs["tags"]]]
 
 
 def _above(candidate: Candidate, point: Point, runs: pd.DataFrame) -> str:

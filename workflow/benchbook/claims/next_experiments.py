@@ -16,6 +16,7 @@ from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
 from benchbook.claims.timings import Timings, timings
 from benchbook.claims.usable import counted
+from benchbook.columns.tag_text import listed
 from benchbook.derive import window
 
 LEVELS_MIN, REPEATS_MIN = 6, 3
@@ -86,7 +87,7 @@ class _Plan:
         """Waves with which every run that is UNSTEADY now would have a steady window as long as asked; None without
         such a run."""
         asked = [_steady_waves(run, self.booking["thresholds"]) for run in self.runs
-                 if "UNSTEADY" in _tags(run) and run["waves"]]  # fmt: skip
+                 if "UNSTEADY" in listed(run["tags"]) and run["waves"]]  # fmt: skip
         return max(asked, default=None)
 
     def way(self, tag: str, sessions: int) -> str:
@@ -165,11 +166,6 @@ def _row(rank: int, item: _Experiment, price: float | None) -> Row:
     }
 
 
-def _tags(row: Row) -> frozenset[str]:
-    """Of a claim or a run."""
-    return frozenset(filter(None, (row["tags"] or "").split(",")))
-
-
 def _steady_waves(run: Row, thresholds: Mapping[str, float]) -> int:
     """Waves that lengthen the run's steady window to what is asked, one to spare: a further wave lengthens it by the
     time of a request. Twice as many where it is long enough and Little's check is what fails."""
@@ -187,14 +183,14 @@ def _settled(claims: Iterable[Row], sessions: int, without: frozenset[str]) -> t
     return tuple(
         claim["claim_id"] for claim in claims
         if (claim["level"] in (CONFOUNDED, UNREPLICATED) or _refused_by_tag(claim))
-        and _tags(claim) <= without and claim["sessions_needed"] <= sessions
+        and listed(claim["tags"]) <= without and claim["sessions_needed"] <= sessions
     )  # fmt: skip
 
 
 def _refused_by_tag(claim: Row) -> bool:
     """Whether a tag is what refuses it, and not what its table says against it."""
     reason = (claim["because"] or "").split(":")[0].split(", ")
-    return claim["level"] == REFUSED and set(reason) <= _tags(claim)
+    return claim["level"] == REFUSED and set(reason) <= listed(claim["tags"])
 
 
 def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
@@ -204,7 +200,8 @@ def _again(claims: Sequence[Row], sessions: Sequence[Row], plan: _Plan) -> Itera
     if plan.booking["recorded"]:
         return
     foreseen = {row["arm"] for row in sessions if row["expected_failure"]}
-    open_to_it = [claim for claim in claims if _tags(claim) and not foreseen & {claim["arm"], claim["baseline"]}]
+    open_to_it = [claim for claim in claims
+                  if claim["tags"] and not foreseen & {claim["arm"], claim["baseline"]}]  # fmt: skip
     moved = _settled(open_to_it, plan.planned, AGAIN)
     due = [row for row in sessions
            if row["status"] != "set-aside" and not row["expected_failure"]
@@ -255,7 +252,7 @@ def _without_tags(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     """All arms anew with what caused a set of tags removed, as often as SOLID asks: runs with a tag cannot be mended by
     further ones beside them."""
     target = max(plan.planned, plan.booking["comparisons"]["sessions_min"])
-    for tags in sorted({_tags(claim) - AGAIN for claim in claims} - {frozenset()}, key=sorted):
+    for tags in sorted({listed(claim["tags"]) - AGAIN for claim in claims} - {frozenset()}, key=sorted):
         moved = _settled(claims, target, tags | AGAIN)
         named = ", ".join(sorted(tags))
         ways = [plan.way(tag, target) for tag in sorted(tags)]
@@ -295,7 +292,7 @@ def _finer(claims: Sequence[Row], comparisons: Sequence[Row], plan: _Plan) -> It
 def _fits(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     """More concurrencies and repeats for a fit that the data do not carry."""
     moved = tuple(claim["claim_id"] for claim in claims
-                  if claim["kind"] == "fit" and claim["level"] == REFUSED and not _tags(claim))  # fmt: skip
+                  if claim["kind"] == "fit" and claim["level"] == REFUSED and not listed(claim["tags"]))  # fmt: skip
     further = max(0, LEVELS_MIN - len(plan.levels))
     repeats = max(REPEATS_MIN, plan.booking["workload"]["repeats"])
     if not further and repeats == plan.booking["workload"]["repeats"]:

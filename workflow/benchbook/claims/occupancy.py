@@ -12,6 +12,7 @@ from benchbook import schema
 from benchbook.claims import busy
 from benchbook.claims.estimate import blocks_df
 from benchbook.claims.usable import usable
+from benchbook.columns import tag_text
 
 ONE_TOKEN_TOLERANCE = 0.02
 
@@ -52,7 +53,7 @@ def refusal(run: Mapping[Any, Any], watched: Mapping[Any, Any] | None, booking: 
         return "the run has no steady window to clip telemetry to; give it more prompts"
     if watched["gpu_coverage"] < least:
         return f"samples cover {watched['gpu_coverage']:.2f} of the window, below {least:g}; measure again"
-    if "TELEM" in run["tags"].split(","):
+    if "TELEM" in tag_text.listed(run["tags"]):
         return "the run is tagged TELEM: samples do not cover its window; measure again with the sampler running"
     if pd.isna(watched["gpu_util_pct"]):
         return "the GPUs offered no utilization in the window; read it from a driver that does"

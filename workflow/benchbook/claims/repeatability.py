@@ -10,7 +10,8 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims.sides import Side, of_interest, side
-from benchbook.claims.usable import METRICS, counted, tags_of
+from benchbook.claims.usable import METRICS, counted
+from benchbook.columns import tag_text
 from benchbook.statistics.intervals import Interval, hierarchical_bootstrap, range_coverage, t_interval
 from benchbook.statistics.variance import components
 
@@ -30,7 +31,8 @@ def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
                 found = side(good, metric.name)
                 rows.append({
                     "arm": arm, "concurrency": concurrency, "metric": metric.name, "unit": metric.unit,
-                    **_figures(found), "tags": tags_of(found.runs), "run_ids": " ".join(found.runs["run_id"]),
+                    **_figures(found), "tags": tag_text.union(found.runs["tags"]),
+                    "run_ids": " ".join(found.runs["run_id"]),
                     "note": _note(found, metric.name, len(good), len(group) - len(good)),
                 })  # fmt: skip
     return schema.check(pd.DataFrame(rows), "repeatability") if rows else schema.empty("repeatability")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -46,13 +46,3 @@ def usable(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
     """Of those, the rows that enter a figure: status ok."""
     mine = counted(runs, clients)
     return mine[mine["status"] == "ok"]
-
-
-def tags_of(runs: pd.DataFrame) -> str:
-    """Union of the tags of `runs`, sorted, comma separated."""
-    return joined(tag for tags in runs["tags"] for tag in tags.split(","))
-
-
-def joined(tags: Iterable[str]) -> str:
-    """Each tag once, sorted, comma separated."""
-    return ",".join(sorted({tag for tag in tags if tag}))

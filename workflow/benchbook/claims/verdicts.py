@@ -17,7 +17,8 @@ from benchbook.claims.fixed_cost import RESPONSES, TPOT
 from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
-from benchbook.claims.usable import METRICS, counted, joined
+from benchbook.claims.usable import METRICS, counted
+from benchbook.columns import tag_text
 from benchbook.statistics import power
 from benchbook.statistics.variance import pool
 
@@ -91,7 +92,7 @@ def _verdict(
         "metric": about.metric,
         "concurrency": about.concurrency,
         "exploratory": about.exploratory,
-        "tags": (joined(_faults(claim)) or None) if found in IN_DOUBT else None,
+        "tags": (tag_text.joined(_faults(claim)) or None) if found in IN_DOUBT else None,
         "sessions": claim.sessions,
         "sessions_needed": claim.sessions_needed,
         "run_ids": about.run_ids,
@@ -136,7 +137,7 @@ def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) 
         low, high = row["holm_low_pct"], row["holm_high_pct"]
         claim = Claim(
             kind=kind,
-            tags=frozenset(filter(None, row["tags"].split(","))),
+            tags=tag_text.listed(row["tags"]),
             voided_by=_voided_by(row["metric"]),
             moved_by=sentences.metric_of(row["metric"]).moved_by,
             incomplete=row["incomplete_runs"],
@@ -183,7 +184,7 @@ def _values(
     for row in rows:
         claim = Claim(
             kind="value",
-            tags=frozenset(filter(None, row["tags"].split(","))),
+            tags=tag_text.listed(row["tags"]),
             voided_by=_voided_by(row["metric"]),
             incomplete=seen.incomplete(row["arm"], row["concurrency"]),
             impossible=seen.impossible(row["run_ids"]),

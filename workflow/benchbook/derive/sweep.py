@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.columns import tag_text
 
 _MEAN_OF_SESSIONS = {
     "throughput_tok_s": "throughput_tok_s",
@@ -40,7 +41,7 @@ def table(runs: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
                 "sessions": good["session_id"].nunique(),
                 "runs": len(good),
                 "runs_not_ok": len(group) - len(good),
-                "tags": ",".join(sorted({tag for tags in good["tags"] for tag in tags.split(",") if tag})),
+                "tags": tag_text.union(good["tags"]),
                 "run_ids": " ".join(good["run_id"]),
             }
             for name, source in _MEAN_OF_SESSIONS.items():

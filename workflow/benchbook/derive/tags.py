@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
+from benchbook.columns import tag_text
 from benchbook.derive import little, regime, window
 from benchbook.engines.vllm_layout import Layout
 
@@ -67,7 +68,7 @@ def with_observers(
     tagged = []
     for run in runs.to_dict("records"):
         watched, sent, queue = (seen[name].get(run["run_id"], {}) for name in ("telemetry", "client", "scheduler"))
-        found = set(filter(None, run["tags"].split(",")))
+        found = set(tag_text.listed(run["tags"]))
         if watched and pd.notna(watched["gpu_throttled"]):
             found.add("THROTTLED")
         if sent and pd.notna(sent["saturated"]):

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup, escape
 
+from benchbook.columns import tag_text
 from benchbook.columns.measured import NO_GPU
 from benchbook.errors import TableError
 from benchbook.present import claim_chapters, summary, svg, wording
@@ -61,7 +62,7 @@ def say(sentence: str, parts: Mapping[str, Part]) -> Markup:
 
 
 def _tags(runs: pd.DataFrame) -> set[str]:
-    return {tag.strip() for cell in runs["tags"] for tag in str(cell).split(",") if tag.strip()}
+    return {tag for cell in runs["tags"] for tag in tag_text.listed(cell)}
 
 
 def _sweep(frame: pd.DataFrame, name: str, caption: str, short: bool = False) -> Table:
