@@ -58,12 +58,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cause by its name: the signature it predicts, the run tag that speaks for it ("": none), and its test."""
+    """A cause by its name: the signature it predicts, the run tag that speaks for it ("": none), its test, and whether
+    that asks the GPUs' telemetry."""
 
     name: str
     signature: str
     tag: str
-    judge: Callable[[Point], Finding]
+    test: Callable[[Point], Finding]
+    on_gpus: bool = False
+
+    def judge(self, point: Point) -> Finding:
+        why = no_gpu(point) if self.on_gpus else None
+        return untested(why) if why is not None else self.test(point)
 
 
 def gate(point: Point, *others: tuple[str, bool]) -> tuple[str, bool]:

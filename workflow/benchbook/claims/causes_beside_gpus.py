@@ -18,6 +18,7 @@ from benchbook.claims.candidate import (
     without_repeat,
 )
 from benchbook.columns import tag_text
+from benchbook.engines.vllm_layout import layout
 
 INTERFERENCE_MAX = 0.05
 SCRAPES_MIN = 4
@@ -67,8 +68,8 @@ def client(point: Point) -> Finding:
 
 def prefill_interference(point: Point) -> Finding:
     runs = point.runs
-    pure = runs["itl_pure_p50_ms"] if "itl_pure_p50_ms" in runs else pd.Series(dtype=float)
-    if len(pure) == 0 or pure.isna().any() or runs["tokens_per_chunk"].isna().any():
+    pure = runs["itl_pure_p50_ms"]
+    if pure.isna().any() or runs["tokens_per_chunk"].isna().any():
         return untested("The step of pure decode is not known of every run: it takes streamed chunks that are "
                         "one step each, and 50 of them without another request's prefill.")  # fmt: skip
     share = mean(runs.assign(share=1 - pure / (runs["tokens_per_chunk"] * runs["tpot_mean_ms"])), "share")
@@ -85,19 +86,19 @@ def prefill_interference(point: Point) -> Finding:
 
 
 def capture_fallback(point: Point) -> Finding:
-    arguments = point.server_args
-    if arguments.get("enforce-eager"):
+    laid_out = layout(point.server_args)
+    if laid_out.eager:
         return Finding("enforce-eager: no graph is captured, every step runs without", gate(point)[0], NOT_RULED_OUT,
                        "Every step pays for its launches; an arm without enforce-eager would tell.")  # fmt: skip
-    sizes = point.sessions["graph_tokens_max"] if "graph_tokens_max" in point.sessions else pd.Series(dtype=float)
+    sizes = point.sessions["graph_tokens_max"]
     if (len(sizes) == 0 or sizes.isna().any()) and not point.booking["node"]["gpus"]:
         return untested("The node has no GPU, and no graph is captured on it.")
     if len(sizes) == 0 or sizes.isna().any():
         return untested("The largest captured graph is not known of every session: keep the server's log of "
                         "its start, or run on a server that captures graphs.")  # fmt: skip
-    ranks, largest = int(arguments.get("data-parallel-size") or 1), int(sizes.min())
-    drafts = [name for name in arguments if name.startswith("speculative")]
-    share = math.ceil(point.concurrency / ranks)
+    largest = int(sizes.min())
+    drafts = [name for name in point.server_args if name.startswith("speculative")]
+    share = math.ceil(laid_out.sequences(point.concurrency))
     bound = min(point.concurrency, UNEVEN * share)
     seen = any("REGIME" in tag_text.listed(tags) for tags in point.runs["tags"])
     return finding(

@@ -39,9 +39,6 @@ def _power(point: Point) -> Estimate | None:
 
 
 def compute(point: Point) -> Finding:
-    why = no_gpu(point)
-    if why is not None:
-        return untested(why)
     used, power = _utilization(point), _power(point)
     sms, tensor = (mean(point.telemetry, f"gpu_{name}_active_pct", 0.01) for name in ("sm", "tensor"))
     measurement = "; ".join((percent("utilization", used), percent("power over the limit", power),
@@ -94,9 +91,6 @@ def _over_floor(point: Point) -> Estimate | None:
 
 
 def power(point: Point) -> Finding:
-    why = no_gpu(point)
-    if why is not None:
-        return untested(why)
     samples, share = point.telemetry, _power(point)
     held, clock = samples["gpu_throttled_share"], samples["gpu_sm_clock_share"]
     if share is None and held.isna().any() and clock.isna().any():
@@ -121,9 +115,6 @@ def power(point: Point) -> Finding:
 
 
 def imbalance(point: Point) -> Finding:
-    why = no_gpu(point)
-    if why is not None:
-        return untested(why)
     samples = point.telemetry
     if (samples["gpu_count"] == 1).all():
         return untested("There is one GPU, and no other that could wait for it.")
@@ -148,9 +139,6 @@ def imbalance(point: Point) -> Finding:
 
 
 def kernel_launch(point: Point) -> Finding:
-    why = no_gpu(point)
-    if why is not None:
-        return untested(why)
     used, sms = _utilization(point), mean(point.telemetry, "gpu_sm_active_pct", 0.01)
     told = [percent("utilization", used), percent("SMs active", sms)]
     here, there = (_idle(frame) for frame in (point.occupancy, point.lowest))

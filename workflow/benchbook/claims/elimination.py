@@ -17,14 +17,16 @@ from benchbook.claims.usable import usable
 from benchbook.columns import tag_text
 
 CANDIDATES: Sequence[Candidate] = (
-    Candidate("compute", "a kernel runs 90 % of the time or more, at 85 % of the power limit or more", "", on.compute),
+    Candidate("compute", "a kernel runs 90 % of the time or more, at 85 % of the power limit or more", "", on.compute,
+              on_gpus=True),
     Candidate("memory bandwidth", f"DRAM bandwidth used at {100 * on.DRAM_BOUND:.0f} % or more; a step near its byte "
               "floor", "", on.memory_bandwidth),
     Candidate("power", "power at 95 % of the limit, a clock under 97 % of its highest, or a cap active in over 1 % of "
-              "the samples", "THROTTLED", on.power),
-    Candidate("imbalance", f"some GPUs busier than others by more than {busy.IMBALANCE_PP:g} pp", "", on.imbalance),
+              "the samples", "THROTTLED", on.power, on_gpus=True),
+    Candidate("imbalance", f"some GPUs busier than others by more than {busy.IMBALANCE_PP:g} pp", "", on.imbalance,
+              on_gpus=True),
     Candidate("kernel launch", "GPUs idle in every step (utilization under 90 %), idle time not shrinking with batch; "
-              "or a kernel always running on few SMs", "", on.kernel_launch),
+              "or a kernel always running on few SMs", "", on.kernel_launch, on_gpus=True),
     Candidate("frontend", "requests in flight that the engine does not know of", "FRONTEND", beside.frontend),
     Candidate("client", "mean ITL longer at the client than at the server, a busy core, late sends", "CLIENT",
               beside.client),
