@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
+from benchbook.claims.busy import ERRORS
 from benchbook.derive.clip import BLOCK_S, LEAST_BLOCKS
 
-ERRORS = 3.0
 _SAMPLE_PERIODS_S = 2.0
 
 

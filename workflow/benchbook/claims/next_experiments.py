@@ -11,16 +11,14 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims import remedies
-from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, REFUSED, UNREPLICATED, WITHIN_NOISE
+from benchbook.claims.fixed_cost import LEVELS_ASKED, REPEATS_ASKED
+from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, REFUSED, RUNS_MIN, UNREPLICATED, WITHIN_NOISE
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
 from benchbook.claims.timings import Timings, timings
 from benchbook.claims.usable import counted
 from benchbook.columns.tag_text import listed
 from benchbook.derive import window
-
-LEVELS_MIN, REPEATS_MIN = 6, 3
-"""Concurrencies and repeats that a fit asks (method.md 6)."""
 
 WAVES_TO_WINDOW = 2
 """The steady window begins after the first wave and ends before the last."""
@@ -229,7 +227,7 @@ def _boots(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     for target in sorted({max(claim["sessions_needed"], claim["sessions"]) for claim in lacking}):
         moved = [claim for claim in lacking if claim["sessions_needed"] <= target]
         more = max((target - claim["sessions"] for claim in moved), default=0)
-        repeats = math.ceil(REPEATS_MIN / target)
+        repeats = math.ceil(RUNS_MIN / target)
         short = repeats > plan.booking["workload"]["repeats"]
         if more <= 0:  # boots enough, runs too few
             yield _Experiment(
@@ -241,7 +239,7 @@ def _boots(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
             continue
         sessions = max(target, plan.planned)
         yield _Experiment(
-            f"Boot each arm {'once more' if more == 1 else f'{more} more times'}",
+            f"Boot each arm {remedies.times_more(more)}",
             "repeats inside one boot are no replicates: these claims lack boots",
             tuple(claim["claim_id"] for claim in moved), more * len(plan.arms), plan.boots_s(more),
             f"schedule.sessions_per_arm: {sessions}" + (f"; workload.repeats: {repeats}" if short else ""),
@@ -283,7 +281,7 @@ def _finer(claims: Sequence[Row], comparisons: Sequence[Row], plan: _Plan) -> It
         moved = tuple(claim for claim, sessions in needs.items() if sessions <= target)
         more = target - min(have[claim] for claim in moved)
         yield _Experiment(
-            f"Boot each arm {'once more' if more == 1 else f'{more} more times'}, to {target}",
+            f"Boot each arm {remedies.times_more(more)}, to {target}",
             "so many boots find effects of the size seen in 4 of 5 tries", moved, more * len(plan.arms),
             plan.boots_s(more), f"schedule.sessions_per_arm: {target}",
         )  # fmt: skip
@@ -293,12 +291,12 @@ def _fits(claims: Sequence[Row], plan: _Plan) -> Iterable[_Experiment]:
     """More concurrencies and repeats for a fit that the data do not carry."""
     moved = tuple(claim["claim_id"] for claim in claims
                   if claim["kind"] == "fit" and claim["level"] == REFUSED and not listed(claim["tags"]))  # fmt: skip
-    further = max(0, LEVELS_MIN - len(plan.levels))
-    repeats = max(REPEATS_MIN, plan.booking["workload"]["repeats"])
+    further = max(0, LEVELS_ASKED - len(plan.levels))
+    repeats = max(REPEATS_ASKED, plan.booking["workload"]["repeats"])
     if not further and repeats == plan.booking["workload"]["repeats"]:
         return
     target = max(plan.planned, plan.booking["comparisons"]["sessions_min"])
-    ways = [f"workload.concurrency: {LEVELS_MIN} values or more"] if further else []
+    ways = [f"workload.concurrency: {LEVELS_ASKED} values or more"] if further else []
     ways.append(f"workload.repeats: {repeats}")
     if target > plan.planned:
         ways.append(f"schedule.sessions_per_arm: {target}")

@@ -64,5 +64,8 @@ def to_do(tags: Iterable[str]) -> str:
 def boots(per_side: int, sessions_per_arm: int, compared: bool) -> str:
     """What `per_side` more boots are called."""
     who = "each arm" if compared else "the arm"
-    times = "once more" if per_side == 1 else f"{per_side} more times"
-    return f"boot {who} {times} (sessions_per_arm: {sessions_per_arm})"
+    return f"boot {who} {times_more(per_side)} (sessions_per_arm: {sessions_per_arm})"
+
+
+def times_more(count: int) -> str:
+    return "once more" if count == 1 else f"{count} more times"
