@@ -35,6 +35,10 @@ def covered(fits, interval, value):
     return np.mean([low <= value <= high for low, high in found])
 
 
+def asymptote_of_8(fit):
+    return step_models.asymptote_between(fit.slope_interval, 8)
+
+
 def test_exact_points_are_recovered():
     fit = step_models.line(N, line_truth())
     assert (fit.t_fixed, fit.slope) == pytest.approx((17.0, 0.06))
@@ -62,7 +66,7 @@ def test_intervals_of_the_line_cover_at_their_level():
     assert covered(fits, lambda fit: fit.t_fixed_interval, 17.0) == pytest.approx(0.95, abs=0.03)
     assert covered(fits, lambda fit: fit.slope_interval, 0.06) == pytest.approx(0.95, abs=0.03)
     assert covered(fits, lambda fit: fit.half_point_interval, 17 / 0.06) == pytest.approx(0.95, abs=0.03)
-    assert covered(fits, lambda fit: fit.asymptote_interval(8), 8000 / 0.06) == pytest.approx(0.95, abs=0.03)
+    assert covered(fits, asymptote_of_8, 8000 / 0.06) == pytest.approx(0.95, abs=0.03)
     assert covered(fits, lambda fit: fit.fixed_share_interval(100.0), 17 / 23) == pytest.approx(0.95, abs=0.03)
 
 
@@ -121,7 +125,7 @@ def test_too_few_points_fit_nothing():
 
 def test_a_flat_step_has_no_half_point():
     fit = step_models.flat(N, series(np.full(len(N), 17.0), 1)[0])
-    assert fit.half_point is None and fit.half_point_interval is None and fit.asymptote_interval(8) is None
+    assert fit.half_point is None and fit.half_point_interval is None and asymptote_of_8(fit) is None
     assert fit.fixed_share(100) == 1.0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook.check.result import TEXT, Result
-from benchbook.derive import little, runs
+from benchbook.derive import little, runs, waves
 from benchbook.derive import requests as request_rows
 from benchbook.derive.counters import Counted
 
@@ -198,7 +198,7 @@ def _waves(values: dict[str, Any]) -> None:
     prompts, concurrency = values["num_prompts"] or values["completed"], values["max_concurrency"]
     if not concurrency or not prompts:
         return
-    values["waves"], values["whole_waves"] = prompts / concurrency, prompts % concurrency == 0
+    values["waves"], values["whole_waves"] = waves.waves(prompts, concurrency), waves.whole(prompts, concurrency)
     values["partial_wave_error_pct"] = 100 * (values["waves"] / -(-prompts // concurrency) - 1)
 
 

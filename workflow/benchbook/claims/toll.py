@@ -25,15 +25,14 @@ def table(
     gets none, nor does any where both are refused: their wide intervals would hold whatever comes.
     """
     rows = []
-    floors = {(row["arm"], row["concurrency"]): row["floor_ms"] for row in floor.to_dict("records")}
     for arm in booking["arms"]:
         response, refused = _response(fixed_cost[fixed_cost["arm"] == arm["name"]])
-        found = points(steps, floor, arm["name"], response)
         every = points(steps, floor, arm["name"], STEP)
+        found = every if response == STEP else points(steps, floor, arm["name"], response)
         mine = pd.concat([every.used, every.others])
         for concurrency in sorted(int(c) for c in mine["concurrency"].unique()):
-            runs, least_ms = mine[mine["concurrency"] == concurrency], floors.get((arm["name"], concurrency))
-            row = _row(found, runs, concurrency, refused)
+            runs = mine[mine["concurrency"] == concurrency]
+            row, least_ms = _row(found, runs, concurrency, refused), runs["floor_ms"].iloc[0]
             row["floor_ms"] = least_ms
             row["over_floor"] = row["step_ms"] / least_ms if pd.notna(least_ms) else None
             rows.append(row)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import schema
-from benchbook.derive import bimodal, decode, little, ragged, stalls, tags, window
+from benchbook.derive import bimodal, decode, little, ragged, stalls, tags, waves, window
 from benchbook.derive.answered import answered
 from benchbook.derive.counters import Counted
 from benchbook.derive.run_key import client_of, planned_client, run_key
@@ -75,8 +75,8 @@ def row(
         "num_prompts": record["num_prompts"],
         "completed": len(good) if duration_s is not None else None,
         "failed": len(requests) - len(good) if duration_s is not None else None,
-        "waves": record["num_prompts"] / record["concurrency"],
-        "whole_waves": record["num_prompts"] % record["concurrency"] == 0,
+        "waves": waves.waves(record["num_prompts"], record["concurrency"]),
+        "whole_waves": waves.whole(record["num_prompts"], record["concurrency"]),
         "prompt_tokens": int(good["prompt_tokens"].sum()) if measured else None,
         "output_tokens": tokens,
         "throughput_tok_s": tokens / duration_s if measured else None,  # type: ignore[operator]
@@ -137,8 +137,8 @@ def never_measured(session_id: str, spec: Mapping[str, Any], block: Mapping[str,
         tags="INCOMPLETE",
         replaced=False,
         num_prompts=block["num_prompts"],
-        waves=block["num_prompts"] / block["concurrency"],
-        whole_waves=block["num_prompts"] % block["concurrency"] == 0,
+        waves=waves.waves(block["num_prompts"], block["concurrency"]),
+        whole_waves=waves.whole(block["num_prompts"], block["concurrency"]),
     )
     return values
 

@@ -15,6 +15,11 @@ def last_wave(num_prompts: int, concurrency: int) -> int:
     return num_prompts % concurrency
 
 
+def whole(num_prompts: int, concurrency: int) -> bool:
+    """Whether the last wave is as full as the others."""
+    return last_wave(num_prompts, concurrency) == 0
+
+
 def wall_s(num_prompts: int, concurrency: int, e2el_s: float) -> float:
     """Wall time when every wave takes one E2EL: an unfilled last wave takes as long as a full one."""
     return math.ceil(waves(num_prompts, concurrency)) * e2el_s

@@ -127,10 +127,6 @@ class Fit:
         """Tokens per second of all ranks that more sequences approach, for t in ms; None without growth."""
         return asymptote(ranks, self.slope, tokens_per_step) if self.slope > 0 else None
 
-    def asymptote_interval(self, ranks: int, tokens_per_step: float = 1.0) -> Bounds | None:
-        """By inversion of the slope's interval; None where that includes 0."""
-        return asymptote_between(self.slope_interval, ranks, tokens_per_step)
-
     def fixed_share(self, n: float, base: float = 0.0) -> float:
         """Share of the step that is fixed cost."""
         return fixed_share(self.t_fixed, self.at(n) + base)
