@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchbook.derive import bimodal
-from benchbook.measure.bench_result import STALL_S, STALL_TIMES
+from benchbook.derive import bimodal, stalls
+from benchbook.derive.answered import answered
 
 POINTS_MAX = 400
 FAST, SLOW, FIRST_WAVE = "fast group", "slow group", "first wave, not judged"
@@ -53,11 +53,9 @@ def standing_still(run: Mapping[Any, Any], requests: pd.DataFrame) -> pd.DataFra
     good = _sent(requests)
     since_s = good["t_send_s"].to_numpy(float) - float(run["t_start_s"])
     ttft_ms = good["ttft_ms"].to_numpy(float)
-    gap_ms = good["itl_ms"].map(lambda gaps: max(gaps, default=np.nan)).to_numpy(float)
-    median_ms = float(np.nanmedian(ttft_ms)) if np.isfinite(ttft_ms).any() else np.nan
-    late = (ttft_ms > median_ms + 1000 * STALL_S) & (ttft_ms > STALL_TIMES * median_ms)
-    return pd.concat([points(TTFT, since_s, ttft_ms, late), points(GAP, since_s, gap_ms, gap_ms > 1000 * STALL_S)],
-                     ignore_index=True)  # fmt: skip
+    gap_ms = np.where(good["itl_ms"].map(len).to_numpy(int) > 0, stalls.longest_gap_ms(good), np.nan)
+    return pd.concat([points(TTFT, since_s, ttft_ms, stalls.late(ttft_ms)),
+                      points(GAP, since_s, gap_ms, gap_ms > stalls.LONG_MS)], ignore_index=True)  # fmt: skip
 
 
 def against_concurrency(runs: pd.DataFrame, means: pd.Series, metric: str, flagged: int) -> pd.DataFrame:
@@ -114,5 +112,4 @@ def _evenly(indices: np.ndarray, count: int) -> set[int]:
 
 
 def _sent(requests: pd.DataFrame) -> pd.DataFrame:
-    good = requests[requests["ok"].astype(bool)]
-    return good.dropna(subset=["t_send_s"]).sort_values("t_send_s", kind="stable")
+    return answered(requests).dropna(subset=["t_send_s"]).sort_values("t_send_s", kind="stable")
