@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 import reportinput
 from benchbook import schema
-from benchbook.claims.usable import METRICS
 from benchbook.columns import claims
+from benchbook.columns.metrics import METRICS
 from benchbook.errors import TableError
 from benchbook.present import claim_chapters, claim_wording, labels, report, summary
 from benchbook.present import format as fmt

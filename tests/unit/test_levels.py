@@ -18,7 +18,7 @@ from benchbook.claims.levels import (
     Claim,
     level,
 )
-from benchbook.claims.usable import METRICS
+from benchbook.columns.metrics import METRICS
 from benchbook.derive import tags
 from hypothesis import given
 from hypothesis import strategies as st

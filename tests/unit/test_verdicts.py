@@ -21,7 +21,7 @@ from benchbook.claims.levels import (
     WITHIN_NOISE,
 )
 from benchbook.claims.sentences import number, percent
-from benchbook.claims.usable import METRICS
+from benchbook.columns.metrics import METRICS
 from hypothesis import given
 from hypothesis import strategies as st
 from verdictinput import METRIC, booking, comparison, runs, verdict, verdict_table

@@ -11,7 +11,8 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims import evidence
-from benchbook.claims.usable import METRICS, counted, usable
+from benchbook.claims.usable import counted, usable
+from benchbook.columns.metrics import METRICS
 
 RISE_MAX = 1.2
 SPREAD_MIN, MADS, MAD_TO_SIGMA = 0.03, 3.5, 1.4826

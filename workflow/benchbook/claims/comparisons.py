@@ -18,8 +18,9 @@ from benchbook.claims import estimators, noise
 from benchbook.claims.estimators import Estimate
 from benchbook.claims.noise import Noise, Prior
 from benchbook.claims.sides import Side, of_interest, side
-from benchbook.claims.usable import METRICS, counted
+from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
+from benchbook.columns.metrics import METRICS
 from benchbook.statistics import equivalence, multiplicity, power
 
 DECLARED, EXPLORATORY, SCALE = "declared", "exploratory", "scale"

@@ -12,7 +12,8 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims.sides import of_interest, side
-from benchbook.claims.usable import METRICS, usable
+from benchbook.claims.usable import usable
+from benchbook.columns.metrics import METRICS
 from benchbook.statistics.variance import pool, pooled
 
 HERE, REGISTRY, METHOD = "this booking", "registry", "the method's prior"

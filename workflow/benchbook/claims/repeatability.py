@@ -10,8 +10,9 @@ import pandas as pd
 
 from benchbook import schema
 from benchbook.claims.sides import Side, of_interest, side
-from benchbook.claims.usable import METRICS, counted
+from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
+from benchbook.columns.metrics import METRICS
 from benchbook.statistics.intervals import Interval, hierarchical_bootstrap, range_coverage, t_interval
 from benchbook.statistics.variance import components
 

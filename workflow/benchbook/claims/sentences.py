@@ -18,7 +18,7 @@ from benchbook.claims.levels import (
     UNREPLICATED,
 )
 from benchbook.claims.noise import HERE, METHOD, REGISTRY
-from benchbook.claims.usable import METRICS, Metric
+from benchbook.columns.metrics import Metric, metric_of
 
 MINUS = "\u2212"
 DIGITS = 4
@@ -55,11 +55,6 @@ def between(interval: tuple[float, float], unit: str) -> str:
 
 def boots(count: int) -> str:
     return "1 boot" if count == 1 else f"{count} boots"
-
-
-def metric_of(name: str) -> Metric:
-    """What is known of a column of table `runs`; one that no claim names by default reads as its own name."""
-    return METRICS.get(name) or Metric(name, "", name, "higher")
 
 
 def comparison(row: Row, level: str, because: str | None, replicate: str | None) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 
-from benchbook.claims.usable import METRICS
+from benchbook.columns.metrics import METRICS
 
 _LAUNCHED = "%Y%m%d-%H%M%S"
 

@@ -17,8 +17,9 @@ from benchbook.claims.fixed_cost import RESPONSES, TPOT
 from benchbook.claims.levels import CONFOUNDED, IN_DOUBT, RUNS_MIN, WITHIN_NOISE, Claim, level
 from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
-from benchbook.claims.usable import METRICS, counted
+from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
+from benchbook.columns.metrics import METRICS, metric_of
 from benchbook.statistics import power
 from benchbook.statistics.variance import pool
 
@@ -138,8 +139,8 @@ def _comparisons(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) 
         claim = Claim(
             kind=kind,
             tags=tag_text.listed(row["tags"]),
-            voided_by=_voided_by(row["metric"]),
-            moved_by=sentences.metric_of(row["metric"]).moved_by,
+            voided_by=metric_of(row["metric"]).voided_by,
+            moved_by=metric_of(row["metric"]).moved_by,
             incomplete=row["incomplete_runs"],
             impossible=seen.impossible(row["run_ids"]),
             refused=seen.idle((row["arm"], row["concurrency"]), (row["baseline"], row["baseline_concurrency"]))
@@ -185,7 +186,7 @@ def _values(
         claim = Claim(
             kind="value",
             tags=tag_text.listed(row["tags"]),
-            voided_by=_voided_by(row["metric"]),
+            voided_by=metric_of(row["metric"]).voided_by,
             incomplete=seen.incomplete(row["arm"], row["concurrency"]),
             impossible=seen.impossible(row["run_ids"]),
             refused=seen.idle((row["arm"], row["concurrency"]))
@@ -324,7 +325,3 @@ def _sentence_end(text: str | None) -> str | None:
         return None
     small = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return small + text[1:].rstrip(".")
-
-
-def _voided_by(metric: str) -> frozenset[str]:
-    return METRICS[metric].voided_by if metric in METRICS else frozenset()

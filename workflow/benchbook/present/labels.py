@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchbook.columns.metrics import METRICS
+
 LABELS = {
     "run_id": "Run", "session_id": "Session", "reading_id": "Reading", "failure_id": "Where", "slot": "Slot",
     "arm": "Arm", "concurrency": "C", "repeat": "Repeat", "status": "Status", "reason": "Reason", "tags": "Tags",
@@ -95,10 +97,7 @@ LABELS = {
     "direction": "Direction", "smallest_effect_pct": "At least", "rank": "Rank", "experiment": "What to run",
     "claims": "Claims moved", "claims_per_hour": "Claims per hour", "how": "How",
 }
-METRIC_NAMES = {
-    "throughput_tok_s": "throughput", "window_throughput_tok_s": "throughput in the steady window",
-    "tpot_mean_ms": "mean TPOT", "ttft_mean_ms": "mean TTFT", "itl_p50_ms": "median ITL", "e2el_mean_ms": "mean E2EL",
-}
+METRIC_NAMES = {name: metric.label for name, metric in METRICS.items()}
 
 
 def label(column: str) -> str:
