@@ -13,7 +13,7 @@ from benchbook.provenance.step import Step
 
 def main() -> None:
     with Step.from_command_line(
-        inputs=["templates", "style", "tables", "figures"], params=["booking", "superseded"], outputs=["html"]
+        inputs=["templates", "style", "script", "tables", "figures"], params=["booking", "superseded"], outputs=["html"]
     ) as step:
         facts = json.loads(step.param("booking"))
         tables = {path.stem: path for path in step.files("tables")}

@@ -122,7 +122,8 @@ rule report_html:
     input:
         code=code("report_html"),
         templates=sorted(map(str, Path("reports/templates").glob("*.j2"))),
-        style="reports/style/report.css",
+        style=sorted(map(str, Path("reports/style").glob("*.css"))),
+        script=sorted(map(str, Path("reports/script").glob("*.js"))),
         tables=[TABLES / f"{name}.parquet" for name in REPORT_TABLES],
         figures=[RESULTS / f"figures/{name}.svg" for name in FIGURES],
     output:
@@ -135,7 +136,7 @@ rule report_html:
     message:
         "Writing {output.html}"
     shell:
-        "python -P {input.code[0]} --templates {input.templates:q} --style {input.style:q}"
+        "python -P {input.code[0]} --templates {input.templates:q} --style {input.style:q} --script {input.script:q}"
         " --tables {input.tables:q} --figures {input.figures:q} --booking {params.booking:q}"
         " --superseded {params.superseded:q} --html {output.html:q} 2>&1 | tee {log:q} >&2"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -34,14 +35,20 @@ def _breakable(text: object) -> Markup:
 
 
 def render(context: ReportInput, reports: Path = REPORTS) -> str:
-    """The report as one HTML page. `reports` is the folder that holds templates/ and style/.
+    """The report as one HTML page. `reports` is the folder that holds templates/, style/ and script/; the page takes in
+    every stylesheet and script of theirs, in the order of their names (report.css first, print.css last).
 
     Raises TableError when a table, a figure or a sidecar is missing.
     """
     views = chapters.build(context)
-    style = (reports / "style" / "report.css").read_text(encoding="utf-8")
+    style = _together(sorted((reports / "style").glob("*.css"), reverse=True))
+    script = _together(sorted((reports / "script").glob("*.js")))
     template = _environment(reports / "templates").get_template("report.html.j2")
-    return template.render(r=context, style=Markup(style), **views)
+    return template.render(r=context, style=style, script=script, **views)
+
+
+def _together(files: Iterable[Path]) -> Markup:
+    return Markup("\n".join(path.read_text(encoding="utf-8").strip() for path in files))
 
 
 def write_pdf(html: str, out: Path) -> None:
