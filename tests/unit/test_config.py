@@ -117,7 +117,7 @@ def test_config_names_the_booking(tmp_path: Path) -> None:
 
 def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     booking = load_booking(tree(tmp_path), "b")
-    assert (booking.workload.repeats, booking.workload.seed, booking.sealed) == (3, 0, False)
+    assert (set(booking.workload.repeats.values()), booking.workload.seed, booking.sealed) == ({3}, 0, False)
     assert (booking.warmup.rule, booking.warmup.max_readings) == ("converged", 10)
     assert booking.warmup.limits == Converged(
         min_readings=6, throughput_spread=0.02, throughput_noise=0.007, tpot_spread=0.01, tpot_slope=0.0025,
@@ -176,21 +176,38 @@ SENTENCES: list[tuple[list[Edit], str]] = [
         f"workload.output_tokens = 1 is too small; give a whole number of at least 2 or {LENGTH} "
         "(the time per output token (TPOT) needs a second token).",
     ),
-    ([(("workload", "repeats"), "three")], 'workload.repeats = "three" is text; give a whole number of at least 1.'),
+    (
+        [(("workload", "repeats"), "three")],
+        'workload.repeats = "three" is text; give a whole number of at least 1 or a map from concurrency to number.',
+    ),
     (
         [(("workload", "repeats"), "3")],
-        'workload.repeats = "3" is text; give a whole number of at least 1, without quotes.',
+        'workload.repeats = "3" is text; give a whole number of at least 1 or a map from concurrency to number, without '
+        "quotes.",
     ),
     (
         [(("workload", "repeats"), True)],
         "workload.repeats = true is a boolean (in YAML yes, no, on and off are booleans too); "
-        "give a whole number of at least 1.",
+        "give a whole number of at least 1 or a map from concurrency to number.",
     ),
     (
         [(("workload", "repeats"), 2.5)],
-        "workload.repeats = 2.5 is a number with a decimal point; give a whole number of at least 1.",
+        "workload.repeats = 2.5 is a number with a decimal point; give a whole number of at least 1 or a map from "
+        "concurrency to number.",
     ),
-    ([(("workload", "repeats"), None)], "workload.repeats = null is no value; give a whole number of at least 1."),
+    (
+        [(("workload", "repeats"), None)],
+        "workload.repeats = null is no value; give a whole number of at least 1 or a map from concurrency to number.",
+    ),
+    (
+        [(("workload", "repeats"), {1: 1, 2: 3, 16: 3})],
+        "workload.repeats.32 is missing, and workload.concurrency has 32; give its number of runs.\n"
+        "workload.repeats.16 = 3 is for a concurrency that is not run (workload.concurrency has 1, 2, 32); remove it.",
+    ),
+    (
+        [(("workload", "repeats"), {1: 1, 2: 0, 32: 3})],
+        "workload.repeats.2 = 0 is too small; give a whole number of at least 1.",
+    ),
     ([(("workload", "waves"), 0)], "workload.waves = 0 is too small; give a whole number of at least 1."),
     (
         [(("workload", "waves"), 10**20)],
@@ -220,10 +237,10 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     (
         prompts({1: 8, 2: 7, 16: 32}),
         "workload.num_prompts.32 is missing, and workload.concurrency has 32; give a multiple of 32.\n"
-        "workload.num_prompts.2 = 7 is not whole waves at concurrency 2 (3.5 waves): a partial last wave lowers the "
-        "throughput (method.md 3); use 6 or 8.\n"
         "workload.num_prompts.16 = 32 is for a concurrency that is not run (workload.concurrency has 1, 2, 32); "
-        "remove it.",
+        "remove it.\n"
+        "workload.num_prompts.2 = 7 is not whole waves at concurrency 2 (3.5 waves): a partial last wave lowers the "
+        "throughput (method.md 3); use 6 or 8.",
     ),
     (
         prompts("many"),

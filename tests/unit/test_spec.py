@@ -59,6 +59,16 @@ def test_every_run_has_a_spare_where_the_rule_has_a_gate():
     assert without["warmup"] == {"rule": "two-agree", "max_readings": 10, "min_readings": 2, "tolerance": 0.02}
 
 
+def test_a_concurrency_may_have_repeats_of_its_own():
+    booking = load_booking(ROOT, "demo-cpu")
+    workload = dataclasses.replace(booking.workload, repeats={1: 1, 2: 3, 4: 1, 8: 2})
+    blocks = {block["concurrency"]: block for block in specs(workload=workload)[0]["plan"]}
+    assert {level: len(block["runs"]) for level, block in blocks.items()} == {1: 1, 2: 3, 4: 1, 8: 2}
+    assert all(len(block["rerun"]) == len(block["runs"]) for block in blocks.values())
+    told = facts.report_facts(dataclasses.replace(booking, workload=workload))["workload"]["repeats per session"]
+    assert told == "1 at 1, 3 at 2, 1 at 4, 2 at 8"
+
+
 def test_the_report_is_told_which_limits_of_the_warmup_are_relaxed():
     booking = load_booking(ROOT, "demo-cpu")
     listed = [Threshold(**item) for item in facts.report_facts(booking)["thresholds"]]

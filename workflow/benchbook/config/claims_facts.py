@@ -15,7 +15,7 @@ def claims_facts(booking: Booking) -> dict[str, Any]:
         node{name, kind, gpus, price_usd_per_hour, memory_bandwidth_tb_s, matrix_tflops}
         model{name, config or None, sizes}
         arms[{name, server_args}], in order; clients, names in order
-        workload{kind, content, concurrency, repeats}
+        workload{kind, content, concurrency, repeats}, repeats being the fewest of any concurrency
         schedule{order, sessions_per_arm, cold_boot}
         comparisons, hypotheses[]: fields of the records of that name
         thresholds: those of the booking
@@ -35,7 +35,7 @@ def claims_facts(booking: Booking) -> dict[str, Any]:
         "clients": list(booking.client),
         "workload": {
             "kind": workload.kind, "content": dict(workload.content), "concurrency": list(workload.concurrency),
-            "repeats": workload.repeats,
+            "repeats": min(workload.repeats.values()),
         },
         "schedule": asdict(booking.schedule),
         "comparisons": _listed(asdict(booking.comparisons)),

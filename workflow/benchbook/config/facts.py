@@ -42,7 +42,7 @@ def report_facts(booking: Booking) -> dict[str, Any]:
             **workload_facts.prompts(workload),
             "concurrency": ", ".join(map(str, workload.concurrency)),
             "prompts per run": ", ".join(str(workload.num_prompts(level)) for level in workload.concurrency),
-            "repeats per session": workload.repeats,
+            "repeats per session": workload_facts.repeats(workload),
             "load client": workload_facts.client(booking),
             "boots": _boots(booking),
             "server": " ".join(_words(booking.server.args)) or "the engine's defaults",

@@ -8,6 +8,7 @@ booking.arms[0].server_args             what the first arm's server is started w
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     workload.check_keys(document.data if document else {}, data, file, problems)
     workload.check_client(data, file, problems)
     rules.check_prompts(data, file, problems)
+    rules.check_repeats(data, file, problems)
     rules.check_length(data, file, problems)
     rules.check_limits_in_order(data, file, problems)
     rules.check_recording(root, data, file, problems)
@@ -226,19 +228,22 @@ def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines,
     return arms
 
 
+def _at_each(given: int | Mapping[str, int], levels: Sequence[int]) -> dict[int, int]:
+    return {level: given if isinstance(given, int) else given[str(level)] for level in levels}
+
+
 def _workload(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Workload:
     data = booking["workload"]
     levels: list[int] = data["concurrency"]
     if "waves" in data:
         prompts = {level: data["waves"] * level for level in levels}
-    elif isinstance(data["num_prompts"], int):
-        prompts = {level: data["num_prompts"] for level in levels}
     else:
-        prompts = {level: data["num_prompts"][str(level)] for level in levels}
+        prompts = _at_each(data["num_prompts"], levels)
+    repeats = _at_each(data["repeats"], levels)
     rule, spares = booking["warmup"]["rule"], booking["warmup"]["max_readings"]
     again = 2 if rules.has_gate(rule) else 1
     needed = sum(
-        spares * level + again * data["repeats"] * len(workload.clients(booking)) * prompts[level] for level in levels
+        spares * level + again * repeats[level] * len(workload.clients(booking)) * prompts[level] for level in levels
     )
     return Workload(
         kind=data["kind"],
@@ -247,7 +252,7 @@ def _workload(root: Path, file: str, booking: dict[str, Any], problems: Problems
         connections=data["connections"],
         concurrency=tuple(levels),
         prompts=prompts,
-        repeats=data["repeats"],
+        repeats=repeats,
         seed=data["seed"],
         file_sha256=rules.check_file(root, data, needed, file, problems) if data["kind"] == "file" else None,
     )

@@ -89,7 +89,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Workload:
-    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves.
+    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves, and
+    `repeats` to its number of runs in a session.
 
     `content`: what the prompts are, the keys of workload `kind` as the booking file has them. `file_sha256`: of
     the file of kind file, None for another kind.
@@ -101,7 +102,7 @@ class Workload:
     connections: str
     concurrency: tuple[int, ...]
     prompts: Mapping[int, int]
-    repeats: int
+    repeats: Mapping[int, int]
     seed: int
     file_sha256: str | None = None
 

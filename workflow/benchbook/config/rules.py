@@ -129,17 +129,37 @@ def check_prompts(booking: Data, file: str, problems: Problems) -> None:
         if partial:
             problems.add(file, key, _partial(prompts, partial, math.lcm(*levels)), prompts)
         return
-    for level in levels:
-        if str(level) not in prompts:
-            sentence = f"is missing, and workload.concurrency has {level}; give a multiple of {level}."
-            problems.add(file, (*key, str(level)), sentence)
+    _check_levels(prompts, levels, "a multiple of {}", file, key, problems)
     known = {str(level): level for level in levels}
     for name, value in prompts.items():
-        if name not in known:
-            sentence = f"is for a concurrency that is not run (workload.concurrency has {listed(known)}); remove it."
-            problems.add(file, (*key, name), sentence, value)
-        elif value % known[name]:
+        if name in known and value % known[name]:
             problems.add(file, (*key, name), _partial(value, [known[name]], known[name]), value)
+
+
+def check_repeats(booking: Data, file: str, problems: Problems) -> None:
+    """A map of repeats names every concurrency and no other."""
+    workload = booking.get("workload")
+    key: Key = ("workload", "repeats")
+    if not isinstance(workload, dict) or "concurrency" not in workload or not isinstance(workload.get("repeats"), dict):
+        return
+    if problems.sound(file, *key) and problems.sound(file, "workload", "concurrency"):
+        _check_levels(workload["repeats"], workload["concurrency"], "its number of runs", file, key, problems)
+
+
+def _check_levels(
+    given: Mapping[str, Any], levels: list[int], wanted: str, file: str, key: Key, problems: Problems
+) -> None:
+    """Whether a map from concurrency to number has those that are run, and those only."""
+    for level in levels:
+        if str(level) not in given:
+            sentence = f"is missing, and workload.concurrency has {level}; give {wanted.format(level)}."
+            problems.add(file, (*key, str(level)), sentence)
+    known = {str(level) for level in levels}
+    for name, value in given.items():
+        if name not in known:
+            sentence = (f"is for a concurrency that is not run (workload.concurrency has {listed(map(str, levels))}); "
+                        "remove it.")  # fmt: skip
+            problems.add(file, (*key, name), sentence, value)
 
 
 def _partial(prompts: int, levels: list[int], step: int) -> str:

@@ -110,8 +110,7 @@ def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, An
     concurrency takes from the workload's file; the same in every arm and session, whichever way their sweep goes.
     """
     asked = booking.workload
-    clients = schedule.runs(booking.client, asked.repeats)
-    spares = len(clients) if isinstance(booking.warmup.limits, Converged) else 0
+    has_gate = isinstance(booking.warmup.limits, Converged)
     taken = 0
 
     def task(name: str, concurrency: int, phase: str, n: int, prompts: int, client: str) -> dict[str, Any]:
@@ -124,8 +123,10 @@ def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, An
         prompts = asked.num_prompts(concurrency)
         return task(f"{arm.name}_c{concurrency}_r{n}", concurrency, "run", n, prompts, client) | {"repeat": n}
 
-    blocks = [
-        {
+    def block(concurrency: int) -> dict[str, Any]:
+        clients = schedule.runs(booking.client, asked.repeats[concurrency])
+        spares = clients if has_gate else []
+        return {
             "concurrency": concurrency,
             "num_prompts": asked.num_prompts(concurrency),
             "readings": [
@@ -133,10 +134,8 @@ def _plan(booking: Booking, arm: Arm, place: schedule.Slot) -> list[dict[str, An
                 for n in range(1, booking.warmup.max_readings + 1)
             ],
             "runs": [run(concurrency, n, client) for n, client in enumerate(clients, start=1)],
-            "rerun": [
-                run(concurrency, n, client) for n, client in enumerate(clients[:spares], start=len(clients) + 1)
-            ],
+            "rerun": [run(concurrency, n, client) for n, client in enumerate(spares, start=len(clients) + 1)],
         }
-        for concurrency in sorted(asked.concurrency)
-    ]
+
+    blocks = [block(concurrency) for concurrency in sorted(asked.concurrency)]
     return blocks[::-1] if place.descending else blocks

@@ -36,6 +36,14 @@ def client(booking: Booking) -> str:
     return f"{' and '.join(told)}{', by turns' * (len(told) > 1)}, closed loop{kept}"
 
 
+def repeats(workload: Workload) -> int | str:
+    """Runs of each concurrency in a session: one number where it is the same for all."""
+    numbers = list(workload.repeats.values())
+    if len(set(numbers)) == 1:
+        return numbers[0]
+    return ", ".join(f"{number} at {level}" for level, number in workload.repeats.items())
+
+
 def _length(value: dict[str, Any]) -> str:
     """A distribution of lengths in words."""
     name = value["distribution"]
