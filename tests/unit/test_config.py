@@ -182,8 +182,8 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     (
         [(("workload", "repeats"), "3")],
-        'workload.repeats = "3" is text; give a whole number of at least 1 or a map from concurrency to number, without '
-        "quotes.",
+        'workload.repeats = "3" is text; give a whole number of at least 1 or a map from concurrency to number, '
+        "without quotes.",
     ),
     (
         [(("workload", "repeats"), True)],

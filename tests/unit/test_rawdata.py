@@ -62,8 +62,10 @@ def test_a_changed_file_stops_who_reads_it_and_nobody_else(stored, name):
     with pytest.raises(StoreError, match=name + REFUSED):
         READERS[name](raw)
     (other,) = rawdata.as_listed(manifest, folder)
-    for reader in (reader for file, reader in READERS.items() if file != name and "metrics" not in file + name):
-        reader(other)
+    texts = ("server.log", "session.json", "spec.json", "record.json")  # covered, so environment.json is read for them
+    left = {file for file in READERS if file != name and "metrics" not in file + name}
+    for file in left - {file for file in left if name == "environment.json" and file.endswith(texts)}:
+        READERS[file](other)
 
 
 def test_a_changed_log_stops_who_reads_a_part_of_it(stored):

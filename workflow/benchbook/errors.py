@@ -6,6 +6,7 @@
     ├── TableError            a table does not have the columns its schema asks for
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
     ├── LoadError             the load client was asked for something that it cannot send
+    ├── ArchiveError          an archive is not whole, not what it was, or may not be written or unpacked as asked
     ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
     └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
 
@@ -35,6 +36,10 @@ class TextError(BenchbookError):
 
 class LoadError(BenchbookError):
     exit_code = 2
+
+
+class ArchiveError(BenchbookError):
+    pass
 
 
 class SessionError(BenchbookError):

@@ -2,6 +2,9 @@
 
 Rule `boot`, the first of a store, checks every file (`sessions`); the others check what they read, when they read it
 (`as_listed`), so that a large store is not read once more by each of them.
+
+Texts are handed on with secrets and names covered (masking.py). So they come out the same from the raw files of an
+archive, in which they are covered already: `scrubbed.json` beside raw/ says what each file was before.
 """
 
 from __future__ import annotations
@@ -17,9 +20,12 @@ from typing import Any
 
 import orjson
 
+from benchbook import masking
 from benchbook.errors import StoreError
 from benchbook.measure import store
 from benchbook.measure.telemetry import parse_metrics
+
+SCRUBBED = "scrubbed.json"
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,24 @@ class RawSession:
     @cached_property
     def ending(self) -> dict[str, Any]:
         """session.json: status, reason, failure, launch and end (Unix s), sampler cost."""
-        value: dict[str, Any] = self._json("session.json")
+        value: dict[str, Any] = self._covered_json("session.json")
         return value
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        value: dict[str, Any] = self._json("spec.json")
+        value: dict[str, Any] = self._covered_json("spec.json")
         return value
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
-        return self._json("environment.json") if (self.folder / "environment.json").exists() else None
+        return self._covered_json("environment.json") if (self.folder / "environment.json").exists() else None
+
+    @cached_property
+    def identity(self) -> masking.Identity:
+        """Who measured this session where, as it wrote down; nobody where it did not."""
+        if not (self.folder / "environment.json").exists():
+            return masking.NOBODY
+        return masking.of(self._json("environment.json").get("identity"))
 
     @cached_property
     def server_log(self) -> str:
@@ -63,7 +76,9 @@ class RawSession:
 
     @cached_property
     def _log(self) -> bytes | None:
-        return self._bytes("server.log") if (self.folder / "server.log").exists() else None
+        if not (self.folder / "server.log").exists():
+            return None
+        return masking.cover(self._bytes("server.log"), self.identity)[0]
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -86,7 +101,7 @@ class RawSession:
         return self._records("warmup")
 
     def _records(self, kind: str) -> list[dict[str, Any]]:
-        records = [self._json(f"{kind}/{path.parent.name}/record.json")
+        records = [self._covered_json(f"{kind}/{path.parent.name}/record.json")
                    for path in self.folder.glob(f"{kind}/*/record.json")]  # fmt: skip
         return sorted(records, key=lambda record: float(record["t_start_s"]))
 
@@ -131,6 +146,13 @@ class RawSession:
         except (OSError, orjson.JSONDecodeError):
             return store.read_json(self.folder / name)
 
+    def _covered_json(self, name: str) -> Any:
+        """The value with its texts covered; what is no JSON is refused in the words of `_json`."""
+        try:
+            return orjson.loads(masking.cover(self._bytes(name), self.identity)[0])
+        except (OSError, orjson.JSONDecodeError):
+            return self._json(name)
+
     def _json_lines(self, name: str) -> Iterator[dict[str, Any]]:
         """Objects of a JSON-lines file; a last line cut short by a kill is left out, a broken one elsewhere is an
         error."""
@@ -171,11 +193,22 @@ def sessions(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
 
 def as_listed(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
     """The same after each file was found; that it is the one that was measured is checked when it is read."""
-    found = []
+    found, covered = [], scrubbed(folder.parents[1])
     for entry in manifest["sessions"]:
-        for name in entry["files"]:
+        digests = {}
+        for name, digest in entry["files"].items():
             path = folder / entry["session"] / name
             if not path.exists():
                 raise StoreError(f"{path} is missing: the manifest lists it. Restore it from a copy, or measure again.")
-        found.append(RawSession(folder / entry["session"], entry["status"], entry["files"]))
+            digests[name] = covered.get((f"raw/{folder.name}/{entry['session']}/{name}", digest), digest)
+        found.append(RawSession(folder / entry["session"], entry["status"], digests))
     return found
+
+
+def scrubbed(results: Path) -> dict[tuple[str, str], str]:
+    """What an archive covered of the raw files of `results`, a booking's folder: (path in it, sha256 as measured) to
+    sha256 now. Empty where the files are those that were measured."""
+    path = results / SCRUBBED
+    if not path.exists():
+        return {}
+    return {(entry["file"], entry["before"]): entry["after"] for entry in store.read_json(path)["files"]}

@@ -10,8 +10,9 @@ from snakemake.exceptions import WorkflowError
 WORKFLOW = Path(workflow.current_basedir).parent
 sys.path.insert(0, str(WORKFLOW))
 
-from benchbook import hygiene, registry
-from benchbook.config import facts
+from benchbook import hygiene, masking, registry
+from benchbook.archive import restored
+from benchbook.config import facts, files
 from benchbook.config.claims_facts import claims_facts
 from benchbook.config import spec as specification
 from benchbook.config.load import load_booking, load_config
@@ -21,9 +22,13 @@ from benchbook.provenance.code import closure, run_what_is_fingerprinted
 run_what_is_fingerprinted()
 
 try:
-    BOOKING = load_booking(
-        Path.cwd(), str(config.get("booking") or load_config(Path.cwd()))
+    BOOKING_ID = str(config.get("booking") or load_config(Path.cwd()))
+    # What an archive says of itself; None for a booking that is measured here.
+    RESTORED = restored.read(Path("results") / BOOKING_ID)
+    CONFIGURED_IN = (
+        restored.configured_in(Path("results") / BOOKING_ID) if RESTORED else Path()
     )
+    BOOKING = load_booking(Path.cwd() / CONFIGURED_IN, BOOKING_ID)
 except BenchbookError as error:
     raise WorkflowError(str(error))
 
@@ -38,14 +43,19 @@ FIGURES = [
     "fixed_cost",
     "anomalies",
 ]
-SPECS = {
-    specification.store_name(spec): spec
-    for spec in specification.session_specs(BOOKING, Path.cwd())
-}
+SPECS = (
+    RESTORED.specs(RESULTS)
+    if RESTORED
+    else {
+        specification.store_name(spec): spec
+        for spec in specification.session_specs(BOOKING, Path.cwd())
+    }
+)
 STORES = list(SPECS)
 ARMS = json.dumps([arm.name for arm in BOOKING.arms])
-CLAIMS = json.dumps(claims_facts(BOOKING), sort_keys=True)
-FACTS = json.dumps(facts.report_facts(BOOKING), sort_keys=True)
+# What goes into tables and report has secrets and names covered, as the texts of raw files have.
+CLAIMS = masking.cover_text(json.dumps(claims_facts(BOOKING), sort_keys=True))
+FACTS = masking.cover_text(json.dumps(facts.report_facts(BOOKING), sort_keys=True))
 REPORT_TABLES = [
     "runs",
     "sessions",
@@ -76,7 +86,9 @@ REPORT_TABLES = [
 ]
 # Stores of earlier specifications: still on disk, in no figure.
 SUPERSEDED = json.dumps(
-    sorted(path.name for path in RESULTS.glob("raw/*") if path.name not in SPECS)
+    RESTORED.superseded
+    if RESTORED
+    else sorted(path.name for path in RESULTS.glob("raw/*") if path.name not in SPECS)
 )
 THRESHOLDS = json.dumps(asdict(BOOKING.thresholds), sort_keys=True)
 EXPECTED = json.dumps(
@@ -86,12 +98,16 @@ EXPECTED = json.dumps(
 # What bookings that ended before this one's first session know of the noise of such nodes.
 REGISTRY = Path(config.get("registry", "registry"))
 LAUNCHES = sorted(path.name for path in RESULTS.glob("raw/*/[0-9]*-[0-9]*"))
-REGISTERED = [
-    str(path)
-    for path in registry.earlier(
-        REGISTRY, BOOKING.node.kind, LAUNCHES[0] if LAUNCHES else None, BOOKING.id
-    )
-]
+REGISTERED = (
+    list(RESTORED.registered)
+    if RESTORED
+    else [
+        str(path)
+        for path in registry.earlier(
+            REGISTRY, BOOKING.node.kind, LAUNCHES[0] if LAUNCHES else None, BOOKING.id
+        )
+    ]
+)
 
 
 wildcard_constraints:
@@ -145,7 +161,7 @@ def session_needs(wildcards):
     return [ancient(path) for path in sorted(needs)]
 
 
-if BOOKING.sealed and not BOOKING.recorded:
+if (BOOKING.sealed and not BOOKING.recorded) or RESTORED:
     missing = [
         path
         for path in of_all_stores(f"{RESULTS}/sessions/{{store}}.json")

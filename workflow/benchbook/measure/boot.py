@@ -155,6 +155,7 @@ class Boot:
         self._client_commands = {name: self._client_command(name) for name in spec["client"]}
         store.write_json(self.folder / "environment.json", {
             "node": environment.node(server_env.get("CUDA_VISIBLE_DEVICES"), server_env.get("CUDA_DEVICE_ORDER")),
+            "identity": environment.identity(),
             "engine": environment.interpreter(engine["python"], server_env),
             "clients": {name: environment.interpreter(command[0], env)
                         for name, (command, env) in self._client_commands.items()},

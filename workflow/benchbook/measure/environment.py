@@ -1,10 +1,12 @@
-"""What a session ran on: packages, Python, kernel, CPU, memory, GPUs and driver."""
+"""What a session ran on: packages, Python, kernel, CPU, memory, GPUs and driver; and whose it was."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import platform
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +61,15 @@ def node(cuda_visible: str | None = None, cuda_order: str | None = None) -> dict
         }
     finally:
         gpus.close()
+
+
+def identity() -> dict[str, str | None]:
+    """User, host and home, which masking.py covers wherever they stand before anything of the session is published."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = None
+    return {"user": user, "host": socket.gethostname(), "home": str(Path.home())}
 
 
 def _cpu_model() -> str | None:

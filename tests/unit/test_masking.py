@@ -1,0 +1,119 @@
+"""What is covered before anything is published: all of it, nothing else, and once is enough."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from benchbook import masking
+from hypothesis import given
+from hypothesis import strategies as st
+
+TESTS = Path(__file__).parents[1]
+ALICE = masking.Identity("alice", "alice-ws.example.org", "/data/people/alice", frozenset({"correct horse battery"}))
+
+SECRET = "s3cr3t-Value-91"
+HIDDEN = [
+    (f"HF_TOKEN={SECRET}", SECRET),
+    ('{"env": {"HF_TOKEN": "abc-def-ghi"}}', "abc-def-ghi"),
+    (f"non-default args: {{'api_key': ['{SECRET}'], 'max_num_batched_tokens': 8192}}", SECRET),
+    (f"vllm serve m --api-key {SECRET} --port 8000", SECRET),
+    (f'["--api-key", "{SECRET}", "--port"]', SECRET),
+    (f"Authorization: Bearer {SECRET}", SECRET),
+    (f"password: {SECRET}", SECRET),
+    ("loading with hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
+    ("sk-abcdefghijklmnop1234", "abcdefghijklmnop1234"),
+    ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
+    ("https://bob:hunter2@proxy.example.org/simple", "bob:hunter2"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN", "eyJzdWIiOiIxMjM0In0"),
+    ("model='/home/carol/models/x'", "carol"),
+    ("/Users/carol/x", "carol"),
+    (r"C:\\Users\\carol\\x", "carol"),
+    ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
+]
+LEFT = [
+    "max_num_batched_tokens=8192, tokenizer='/root/models/x', bos_token='<s>abcdef', eos_token_id=1",
+    "Time per output token: 8.25ms, prompt_tokens: 64, total_token=1234567, token_ids=[1, 2, 3]",
+    "INFO 12-01 06:07:20 [api_utils.py:286] Avg generation throughput: 12.0 tokens/s, KV cache usage: 0.4%",
+    "http://127.0.0.1:8000/v1/completions 200",
+    "api_key=None, hf_token=False",
+    "2026-09-11T23:05:48+00:00 sha256 3f786850e387550fdab836ed7e6dc881de23001b",
+    "root@vm: localhost",
+]
+
+
+@pytest.mark.parametrize(("text", "hidden"), HIDDEN, ids=[text[:30] for text, _ in HIDDEN])
+def test_secrets_and_names_are_covered(text, hidden):
+    covered = masking.cover_text(text)
+    assert hidden not in covered and len(covered) == len(text) and "x" * min(4, len(hidden)) in covered
+
+
+@pytest.mark.parametrize("text", LEFT, ids=[text[:30] for text in LEFT])
+def test_all_else_is_left(text):
+    assert masking.cover_text(text, masking.Identity("root", "vm", "/root")) == text
+
+
+def test_who_measured_is_covered_as_words():
+    text = "alice on alice-ws (alice-ws.example.org) in /data/people/alice/m, malice, alice2: correct horse battery"
+    covered = masking.cover_text(text, ALICE)
+    assert covered == (
+        "xxxxx on xxxxxxxx (xxxxxxxxxxxxxxxxxxxx) in /data/people/xxxxx/m, malice, alice2: xxxxxxxxxxxxxxxxxxxxx"
+    )
+    assert masking.cover(text.encode(), ALICE)[1] == {"home path": 1, "host name": 2, "user name": 1, "secret": 1}
+
+
+def test_what_a_session_wrote_down_of_itself_covers_itself():
+    told = {"user": "alice", "host": "alice-ws", "home": "/home/alice"}
+    covered = json.loads(masking.cover_text(json.dumps(told), masking.of(told)))
+    assert covered == {"user": "xxxxx", "host": "xxxxxxxx", "home": "/home/xxxxx"}
+    assert masking.cover_text("xxxxx at xxxxxxxx", masking.of(covered)) == "xxxxx at xxxxxxxx"
+
+
+def test_the_environments_secrets_are_known_by_their_names():
+    named = {"HF_TOKEN": "abcdefgh1", "PATH": "/usr/bin:/bin", "AWS_SECRET_ACCESS_KEY": "ijklmnop2",
+             "TOKENS": "12345678", "SSH_KEY_PATH": "whatever12"}  # fmt: skip
+    assert masking.this_machine(named).secrets == {"abcdefgh1", "ijklmnop2"}
+
+
+_PIECES = st.lists(st.sampled_from([*(text for text, _ in HIDDEN), *LEFT, "alice", "\n", "\r\n", '"', "é", " "])).map(
+    " ".join)  # fmt: skip
+
+
+@given(_PIECES | st.text())
+def test_covering_twice_is_covering_once_and_keeps_every_length_and_line(text):
+    data = text.encode("utf-8", "surrogatepass")
+    covered, _ = masking.cover(data, ALICE)
+    assert len(covered) == len(data)
+    assert [at for at, byte in enumerate(covered) if byte in b"\r\n"] == [at for at, byte in enumerate(data)
+                                                                        if byte in b"\r\n"]  # fmt: skip
+    assert masking.cover(covered, ALICE) == (covered, {})
+
+
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from(
+    [text for text, _ in HIDDEN])  # fmt: skip
+_NAMES = st.text() | st.sampled_from(["api_key", "HF_TOKEN", "password", "token", "tokens"])
+
+
+@given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(_NAMES, inner), max_leaves=12))
+def test_json_stays_json_and_its_numbers_stay(value):
+    covered = json.loads(masking.cover(json.dumps(value).encode(), ALICE)[0])
+
+    def numbers(item):
+        if isinstance(item, dict):
+            return [found for inner in item.values() for found in numbers(inner)]
+        if isinstance(item, list):
+            return [found for inner in item for found in numbers(inner)]
+        return [item] if isinstance(item, int | float) else []
+
+    assert numbers(covered) == numbers(value)
+
+
+@pytest.mark.parametrize("path", sorted((TESTS / "logs").glob("*.log")) + sorted((TESTS / "recorded").glob("*.log.gz")),
+                         ids=lambda path: path.name)  # fmt: skip
+def test_a_real_servers_log_is_left_but_for_paths(path):
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    _, found = masking.cover(data)
+    assert set(found) <= {"home path"}

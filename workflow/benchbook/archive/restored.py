@@ -1,0 +1,65 @@
+"""What a restored booking knows of itself: neither the schedule nor the registry of its time is at hand any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchbook.archive.unpack import ARCHIVED
+from benchbook.errors import ArchiveError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Restored:
+    """`stores` in the order of the schedule; `superseded`: stores of earlier specifications, as the report lists them;
+    `registered`: the files of the registry that its noise was taken from; `configuration`: the files that configure it;
+    `commit` of the code ("" for none) and `code`, path to sha256."""
+
+    booking: str
+    stores: tuple[str, ...]
+    superseded: tuple[str, ...]
+    registered: tuple[str, ...]
+    configuration: tuple[str, ...]
+    commit: str
+    code: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def specs(self, results: Path) -> dict[str, dict[str, Any]]:
+        """The specification of each store by its name, in order."""
+        return {store: json.loads((results / f"specs/{store}.json").read_text(encoding="utf-8"))
+                for store in self.stores}  # fmt: skip
+
+
+def from_json(value: Mapping[str, Any]) -> Restored:
+    try:
+        return Restored(
+            value["booking"], tuple(value["stores"]), tuple(value["superseded"]), tuple(value["registered"]),
+            tuple(value["configuration"]), value["commit"], value["code"],
+        )  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise ArchiveError(f"{ARCHIVED} lacks {error}: it was written by another Benchbook, or changed.") from error
+
+
+def read(results: Path) -> Restored | None:
+    """What results/BOOKING was restored with; None when it was measured here."""
+    path = results / ARCHIVED
+    if not path.exists():
+        return None
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ArchiveError(f"{path} is no JSON ({error}). Restore the archive again.") from error
+
+
+def configured_in(results: Path) -> Path:
+    """The folder whose config/ a restored booking is configured by: results/BOOKING/archived in a clone, else the
+    project itself, which then is the unpacked archive."""
+    kept = results / "archived"
+    return kept if kept.is_dir() else Path()

@@ -1,0 +1,153 @@
+"""What may not be published of a raw file, covered: secrets, and who measured where.
+
+Every byte that is covered becomes an "x", so that a text keeps its length (records point into the server's log by byte)
+and its lines, JSON stays JSON, and covering twice is covering once. Derive reads the texts of raw files covered
+(rawdata.py), so that tables and report come out equal from the original and from an archive's covered copy.
+
+    secrets    tokens by their shape (Hugging Face, OpenAI, GitHub, GitLab, AWS, Slack, NVIDIA, JWT), private keys, the
+               password in a URL, and what is given to a name that ends in token, secret, password, api key, ...
+    names      the user in /home/NAME, /Users/NAME, C:\\Users\\NAME; user, host and home of an Identity, as whole words
+
+A user or host whose name says nothing of anybody (root, vm, localhost ...) is left alone: as a word it is all over a
+log.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_GENERIC = frozenset({
+    "root", "user", "users", "admin", "nobody", "ubuntu", "debian", "ec2-user", "runner", "docker", "app", "test",
+    "vllm", "sglang", "default", "home", "data", "node", "local", "localhost", "host", "server", "client", "base",
+    "baseline", "gpu", "cpu", "main", "container", "worker", "master", "cluster",
+})  # fmt: skip
+_SHORTEST_USER, _SHORTEST_HOST, _SHORTEST_SECRET = 3, 4, 8
+
+_NAMED = rb"token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credentials?"
+_SPECIAL = re.compile(
+    rb"(?i)(?:bos|eos|pad|unk|sep|cls|mask|stop|image|audio|video|output|input|per|each|next|first)[_-]?$"
+)
+_IS_SECRET = re.compile(r"(?i)(?:" + _NAMED.decode() + r")$")
+
+_PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
+    ("private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<x>.*?)-----END [A-Z ]*PRIVATE KEY-----",
+                               re.DOTALL)),
+    ("token", re.compile(rb"\b(?:hf_|gh[pousr]_|github_pat_)(?P<x>[A-Za-z0-9_]{16,})")),
+    ("token", re.compile(rb"\b(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
+    ("token", re.compile(rb"\b(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
+    ("token", re.compile(rb"\b(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
+    ("token", re.compile(rb"(?i)\bbearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
+    ("password in a URL", re.compile(rb"://(?P<x>[^/\s:@\"'<>]+:[^/\s@\"'<>]+)@")),
+    ("secret", re.compile(rb"(?i)--[a-z-]*?(?:" + _NAMED + rb")(?:=|\s+|[\"']\s*,\s*[\"'])"
+                          rb"(?P<x>(?:\\.|[^\s\"',\]\[{}\\]){6,})")),
+    ("home path", re.compile(rb"(?<![A-Za-z0-9_.-])(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
+                             rb"(?P<x>[^/\\\s\"'`:,;<>()\[\]{}|]+)")),
+)  # fmt: skip
+_ASSIGNED = re.compile(
+    rb"(?i)(?:" + _NAMED + rb")[\"']?\s*[:=]\s*\[?\s*[\"']?(?P<x>(?:\\.|[^\s\"',\]\[{}()<>\\]){6,})"
+)
+_NUMBER = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+|[A-Za-z%/]{0,4})$", re.IGNORECASE)
+_WORDS = (b"none", b"null", b"false", b"true", b"infinity", b"-infinity")
+_BEFORE, _LOOK_BACK = re.compile(rb"(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_.-])*$"), 64
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who measured where: user, host and home of a machine ("" for what is not known), and exact `secrets`."""
+
+    user: str = ""
+    host: str = ""
+    home: str = ""
+    secrets: frozenset[str] = field(default_factory=frozenset)
+
+    def exact(self) -> list[tuple[str, re.Pattern[bytes]]]:
+        """Each kind with the pattern of its words; nothing for a name that is nobody's."""
+        found = [("secret", rb"(?P<x>" + re.escape(secret.encode()) + rb")") for secret in sorted(self.secrets, key=len)
+                 if len(secret) >= _SHORTEST_SECRET][::-1]  # fmt: skip
+        if self.home.count("/") >= 2 or (self.home and not _generic(Path(self.home).name, _SHORTEST_USER)):
+            parent, _, name = self.home.rstrip("/").rpartition("/")
+            found.append(("home path", re.escape(parent.encode()) + rb"/(?P<x>" + re.escape(name.encode()) + rb")"
+                          rb"(?![A-Za-z0-9_-])"))  # fmt: skip
+        names = [("host name", name, _SHORTEST_HOST) for name in dict.fromkeys((self.host, self.host.split(".")[0]))]
+        names.append(("user name", self.user, _SHORTEST_USER))
+        found += [(kind, rb"(?<![A-Za-z0-9_])(?P<x>" + re.escape(name.encode()) + rb")(?![A-Za-z0-9_])")
+                  for kind, name, shortest in names if not _generic(name, shortest)]  # fmt: skip
+        return [(kind, re.compile(pattern)) for kind, pattern in found]
+
+
+NOBODY = Identity()
+
+
+def _generic(name: str, shortest: int) -> bool:
+    return len(name) < shortest or name.lower() in _GENERIC or name.isdigit() or not name.strip("xX")
+
+
+def this_machine(environment: Mapping[str, str] | None = None) -> Identity:
+    """User, host and home of the machine that this runs on, and the values of its environment variables that are named
+    like secrets."""
+    environment = os.environ if environment is None else environment
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without an entry in the user database
+        user = ""
+    secrets = frozenset(
+        value for name, value in environment.items()
+        if _IS_SECRET.search(name) and len(value) >= _SHORTEST_SECRET and not value.isdigit() and "/" not in value[:1]
+    )  # fmt: skip
+    return Identity(user, socket.gethostname(), str(Path.home()), secrets)
+
+
+def of(told: Mapping[str, Any] | None) -> Identity:
+    """The identity that a session wrote down (`identity` of its environment.json), NOBODY where it wrote none."""
+    told = told or {}
+    user, host, home = (str(told.get(name) or "") for name in ("user", "host", "home"))
+    return Identity(user, host, home)
+
+
+def cover(data: bytes, *who: Identity) -> tuple[bytes, Counter[str]]:
+    """`data` with all covered that may not be published, and how often each kind was. Same length, same lines."""
+    found: Counter[str] = Counter()
+    covered = bytearray(data)
+
+    def put(kind: str, start: int, end: int) -> None:
+        new = re.sub(rb"[^\r\n]", b"x", covered[start:end])
+        if new != covered[start:end]:
+            found[kind] += 1
+            covered[start:end] = new
+
+    for kind, pattern in (*_PATTERNS, *(exact for one in who for exact in one.exact())):
+        for match in pattern.finditer(bytes(covered)):
+            put(kind, *match.span("x"))
+    for match in _ASSIGNED.finditer(bytes(covered)):
+        if _is_secret(match["x"], bytes(covered[max(0, match.start() - _LOOK_BACK) : match.start()])):
+            put("secret", *match.span("x"))
+    return bytes(covered), found
+
+
+def _is_secret(value: bytes, before: bytes) -> bool:
+    """Whether what is given to a name that begins with `before` may be a secret: no number, no word of Python, and none
+    of a tokenizer's own tokens."""
+    if not _BEFORE.search(before) or _SPECIAL.search(before):
+        return False
+    return bool(re.search(rb"[A-Za-z]", value)) and value.lower() not in _WORDS and not _NUMBER.match(value)
+
+
+def cover_text(text: str, *who: Identity) -> str:
+    """The same of a text; what is no character is kept as it is."""
+    return cover(text.encode("utf-8", "surrogateescape"), *who)[0].decode("utf-8", "surrogateescape")
+
+
+def names(found: Iterable[Counter[str]]) -> dict[str, int]:
+    """How often each kind was covered in all, by kind."""
+    total: Counter[str] = Counter()
+    for counter in found:
+        total += counter
+    return dict(sorted(total.items()))
