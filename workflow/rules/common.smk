@@ -11,27 +11,23 @@ WORKFLOW = Path(workflow.current_basedir).parent
 sys.path.insert(0, str(WORKFLOW))
 
 from benchbook import hygiene, masking, registry
-from benchbook.archive import restored
-from benchbook.config import facts, files
+from benchbook.config import facts
 from benchbook.config.claims_facts import claims_facts
-from benchbook.config import spec as specification
-from benchbook.config.load import load_booking, load_config
+from benchbook.config.load import load_config
 from benchbook.errors import BenchbookError
+from benchbook.planned import planned
 from benchbook.provenance.code import closure, run_what_is_fingerprinted
 
 run_what_is_fingerprinted()
 
+REGISTRY = Path(config.get("registry", "registry"))
 try:
     BOOKING_ID = str(config.get("booking") or load_config(Path.cwd()))
-    # What an archive says of itself; None for a booking that is measured here.
-    RESTORED = restored.read(Path("results") / BOOKING_ID)
-    CONFIGURED_IN = (
-        restored.configured_in(Path("results") / BOOKING_ID) if RESTORED else Path()
-    )
-    BOOKING = load_booking(Path.cwd() / CONFIGURED_IN, BOOKING_ID)
+    PLANNED = planned(Path.cwd(), BOOKING_ID, REGISTRY)
 except BenchbookError as error:
     raise WorkflowError(str(error))
 
+BOOKING = PLANNED.booking
 RESULTS = Path("results") / BOOKING.id
 REPORT = Path("reports") / BOOKING.id
 FIGURES = [
@@ -43,15 +39,7 @@ FIGURES = [
     "fixed_cost",
     "anomalies",
 ]
-SPECS = (
-    RESTORED.specs(RESULTS)
-    if RESTORED
-    else {
-        specification.store_name(spec): spec
-        for spec in specification.session_specs(BOOKING, Path.cwd())
-    }
-)
-STORES = list(SPECS)
+STORES = PLANNED.stores
 ARMS = json.dumps([arm.name for arm in BOOKING.arms])
 # What goes into tables and report has secrets and names covered, as the texts of raw files have.
 CLAIMS = masking.cover_text(json.dumps(claims_facts(BOOKING), sort_keys=True))
@@ -84,29 +72,11 @@ REPORT_TABLES = [
     "hypotheses",
     "next_experiments",
 ]
-# Stores of earlier specifications: still on disk, in no figure.
-SUPERSEDED = json.dumps(
-    RESTORED.superseded
-    if RESTORED
-    else sorted(path.name for path in RESULTS.glob("raw/*") if path.name not in SPECS)
-)
+SUPERSEDED = json.dumps(PLANNED.superseded)
+REGISTERED = list(PLANNED.registered)
 THRESHOLDS = json.dumps(asdict(BOOKING.thresholds), sort_keys=True)
 EXPECTED = json.dumps(
     [asdict(item) for item in BOOKING.expected_failures], sort_keys=True
-)
-
-# What bookings that ended before this one's first session know of the noise of such nodes.
-REGISTRY = Path(config.get("registry", "registry"))
-LAUNCHES = sorted(path.name for path in RESULTS.glob("raw/*/[0-9]*-[0-9]*"))
-REGISTERED = (
-    list(RESTORED.registered)
-    if RESTORED
-    else [
-        str(path)
-        for path in registry.earlier(
-            REGISTRY, BOOKING.node.kind, LAUNCHES[0] if LAUNCHES else None, BOOKING.id
-        )
-    ]
 )
 
 
@@ -151,7 +121,7 @@ def session_needs(wildcards):
     specification's hash, and so in the path. None of these files is ever due while it exists: Snakemake plans nothing
     beyond an ancient file that is.
     """
-    spec = SPECS[wildcards.store]
+    spec = PLANNED.specs[wildcards.store]
     needs = {engine_stamp(spec["engine"]), engine_stamp(spec["client_engine"])} - {None}
     if spec["model"]["config"] is not None:
         needs.add(f"{spec['model']['path']}/config.json")
@@ -161,7 +131,7 @@ def session_needs(wildcards):
     return [ancient(path) for path in sorted(needs)]
 
 
-if (BOOKING.sealed and not BOOKING.recorded) or RESTORED:
+if (BOOKING.sealed and not BOOKING.recorded) or PLANNED.is_restored:
     missing = [
         path
         for path in of_all_stores(f"{RESULTS}/sessions/{{store}}.json")

@@ -62,4 +62,4 @@ def configured_in(results: Path) -> Path:
     """The folder whose config/ a restored booking is configured by: results/BOOKING/archived in a clone, else the
     project itself, which then is the unpacked archive."""
     kept = results / "archived"
-    return kept if kept.is_dir() else Path()
+    return kept if kept.is_dir() else results.parents[1]

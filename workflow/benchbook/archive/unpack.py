@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +15,8 @@ from benchbook.errors import ArchiveError
 FILES = "files.json"
 ARCHIVED = "archived.json"
 _BLOCK = 1 << 20
+# What zipfile raises for a file that is no zip, or a broken, encrypted or unknown kind of one.
+UNREADABLE = (OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def unpack(archive: Path, into: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, Any]:
@@ -31,7 +34,7 @@ def unpack(archive: Path, into: Path, wanted: Callable[[str], bool] = lambda nam
                 _one(archive, opened, name, listed[name], into if wanted(name) else None)
             told: dict[str, Any] = json.loads(opened.read(_archived(archive, listed)))
             return told
-    except (OSError, zipfile.BadZipFile, EOFError) as error:
+    except UNREADABLE as error:
         raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
@@ -40,7 +43,7 @@ def members(archive: Path) -> dict[str, dict[str, Any]]:
     try:
         with zipfile.ZipFile(archive) as opened:
             return _listed(archive, opened)
-    except (OSError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
@@ -52,7 +55,7 @@ def read(archive: Path, name: str) -> bytes:
             if name not in listed:
                 raise ArchiveError(f"{archive} has no member {name}.")
             return _one(archive, opened, name, listed[name], None)
-    except (OSError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
@@ -97,7 +100,7 @@ def _one(archive: Path, opened: zipfile.ZipFile, name: str, told: Mapping[str, A
                 size += len(block)
                 if size > told["size_bytes"]:
                     break
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise _changed(archive, name) from error
     if size != told["size_bytes"] or digest.hexdigest() != told["sha256"]:
         raise _changed(archive, name)

@@ -56,6 +56,7 @@ __all__ = [
     "Workload",
     "load_booking",
     "load_config",
+    "load_registry",
 ]
 
 
@@ -76,6 +77,18 @@ def load_config(root: Path) -> str:
     problems.raise_any()
     name: str = checked.data["booking"]
     return name
+
+
+def load_registry(root: Path) -> Path:
+    """The folder of the registry that config/config.yaml names, as it names it. Raises ConfigError as load_config."""
+    file, problems = "config/config.yaml", Problems()
+    try:
+        document = read(root, file, problems)
+    except FileNotFoundError:
+        raise ConfigError(f"{file} does not exist; create it with the line booking: and a name.") from None
+    checked = check(document, "config", file, problems) if document else Document({})
+    problems.raise_any()
+    return Path(checked.data["registry"])
 
 
 def load_booking(root: Path, booking_id: str) -> Booking:

@@ -1,0 +1,56 @@
+"""A booking as the pipeline plans it: its stores in order, what it leaves out, what it was told of other bookings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchbook import registry
+from benchbook.archive import restored
+from benchbook.config import files
+from benchbook.config import spec as specification
+from benchbook.config.load import Booking, load_booking
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`specs`: the specification of each store by name, in the order of the schedule; `superseded`: stores of earlier
+    specifications, which are still on disk and in no figure; `registered`: the registry's files that its noise is taken
+    from; `configured_in`: the folder, from the project's, that holds its config/; `configuration`: its files there."""
+
+    booking: Booking
+    specs: Mapping[str, dict[str, Any]]
+    superseded: tuple[str, ...]
+    registered: tuple[str, ...]
+    configured_in: Path
+    configuration: tuple[str, ...]
+    is_restored: bool
+
+    @property
+    def stores(self) -> list[str]:
+        return list(self.specs)
+
+
+def planned(root: Path, booking_id: str, noise: Path) -> Planned:
+    """The booking `booking_id` of the project at `root`, whose registry is `noise` (from there, as all paths here).
+
+    For a restored booking, as its archive says. Raises ConfigError and ArchiveError.
+    """
+    results = Path("results") / booking_id
+    told = restored.read(root / results)
+    if told is not None:
+        place = restored.configured_in(root / results).resolve().relative_to(root.resolve())
+        return Planned(load_booking(root / place, booking_id), told.specs(root / results), told.superseded,
+                       told.registered, place, told.configuration, True)  # fmt: skip
+    booking = load_booking(root, booking_id)
+    specs = {specification.store_name(spec): spec for spec in specification.session_specs(booking, root)}
+    stores = sorted(path.name for path in (root / results).glob("raw/*"))
+    launches = sorted(path.name for path in (root / results).glob("raw/*/[0-9]*-[0-9]*"))
+    earlier = registry.earlier(root / noise, booking.node.kind, launches[0] if launches else None, booking.id)
+    return Planned(
+        booking, specs, tuple(store for store in stores if store not in specs),
+        tuple(str(noise / path.relative_to(root / noise)) for path in earlier), Path(),
+        tuple(files.used(root, booking)), False,
+    )  # fmt: skip

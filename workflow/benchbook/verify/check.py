@@ -1,0 +1,156 @@
+"""One report verified: files by their hashes first, then everything made anew and compared."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchbook.archive.place import archive_of
+from benchbook.archive.unpack import members as listed
+from benchbook.archive.unpack import unpack
+from benchbook.config.load import load_registry
+from benchbook.errors import ArchiveError, BenchbookError, ConfigError
+from benchbook.measure.store import sha256
+from benchbook.planned import Planned, planned
+from benchbook.provenance import sidecar
+from benchbook.verify import members, page, raw, recompute, tables
+from benchbook.verify.finding import Finding
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Verified:
+    """What was compared, how much of it, and what was found; `seconds` it took."""
+
+    report: str
+    source: str = ""
+    values: int = 0
+    raw_files: int = 0
+    members: int = 0
+    files: int = 0
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": not self.findings}
+
+
+def verify(report: Path, cores: int, say: Say) -> Verified:
+    """Verify the folder reports/BOOKING of a project. Raises BenchbookError when there is nothing to verify it with.
+
+    Raw files come from the archive where there is one, else from results/BOOKING.
+    """
+    began = time.monotonic()
+    project, booking = report.resolve().parents[1], report.resolve().name
+    told = Verified(str(report))
+    if not (report / "report.html").is_file():
+        raise ArchiveError(f"{report} has no report.html. Name a folder reports/BOOKING, or run snakemake report.")
+    archive = archive_of(report)
+    results = project / "results" / booking
+    with tempfile.TemporaryDirectory(prefix="benchbook-verify-") as scratch:
+        tree = project
+        if archive is not None:
+            say(f"reading every member of {archive.name}")
+            found, told.members = members.check(archive)
+            told.findings += found
+            tree = _unpacked(archive, Path(scratch) / "archive", told)
+        plan = _plan(tree, booking, project)
+        told.source = archive.name if archive is not None and tree != project else f"results/{booking}"
+        if results.is_dir():
+            say(f"reading every raw file of results/{booking}")
+            found, told.raw_files = raw.check(results, plan.stores)
+            told.findings += found
+        told.findings += _pdf(report, archive)
+        say(f"making the report anew from {told.source}, in a fresh process")
+        anew = Path(scratch) / "anew"
+        anew.mkdir()
+        _recompute(project, tree, plan, anew, cores, told)
+        if (anew / f"reports/{booking}/report.html").exists():
+            say("comparing")
+            _compare(report, results, anew, booking, told)
+    told.seconds = time.monotonic() - began
+    return told
+
+
+def _unpacked(archive: Path, into: Path, told: Verified) -> Path:
+    """The archive as a project; the project's own tree where the archive cannot be unpacked, which is a finding."""
+    try:
+        unpack(archive, into)
+    except BenchbookError as error:
+        if not told.findings:
+            told.findings.append(Finding(archive.name, str(error)))
+        return archive.resolve().parents[2]
+    return into
+
+
+def _plan(tree: Path, booking: str, project: Path) -> Planned:
+    try:
+        noise = load_registry(project)
+    except ConfigError:
+        noise = Path("registry")
+    return planned(tree, booking, noise)
+
+
+def _recompute(project: Path, tree: Path, plan: Planned, anew: Path, cores: int, told: Verified) -> None:
+    try:
+        recompute.lay_out(project, tree, plan, anew)
+    except BenchbookError as error:
+        told.findings.append(Finding(f"results/{plan.booking.id}", str(error)))
+        return
+    code, printed = recompute.run(anew, plan.booking.id, cores)
+    if code:
+        told.findings.append(Finding("report", "cannot be made anew", _last_words(printed)))
+
+
+def _last_words(printed: str) -> str:
+    said = [line.strip() for line in printed.splitlines() if line.strip()]
+    ours = [line for line in said if line.split(":")[0].isidentifier() and " " in line]
+    return " ".join((ours or said)[:1])[:400]
+
+
+def _compare(report: Path, results: Path, anew: Path, booking: str, told: Verified) -> None:
+    fresh = (anew / f"reports/{booking}/report.html").read_bytes().decode("utf-8", "surrogateescape")
+    shown = (report / "report.html").read_bytes().decode("utf-8", "surrogateescape")
+    told.values = page.values(fresh)
+    told.findings += page.compare(shown, fresh)
+    made = anew / "results" / booking
+    for folder, kind in ((report / "tables", "tables"), (report / "figures", "figures"), (results / "tables", "tables"),
+                         (results / "figures", "figures")):  # fmt: skip
+        found, count = tables.check(folder, made / kind)
+        told.findings += found
+        told.files += count
+
+
+def _pdf(report: Path, archive: Path | None) -> list[Finding]:
+    """report.pdf is not made anew; it is the one that was archived, else the one that its rule wrote."""
+    path = report / "report.pdf"
+    try:
+        if archive is not None and archive.is_file():
+            wanted = listed(archive)[f"reports/{report.resolve().name}/report.pdf"]["sha256"]
+        elif not path.exists() and not sidecar.path_of(path).exists():
+            return []
+        else:
+            wanted = sidecar.read(path)["output"]["sha256"]
+    except (BenchbookError, KeyError):
+        return [Finding("report.pdf", "has neither an archive nor a sidecar that says what it was")]
+    if not path.is_file():
+        return [Finding("report.pdf", "is missing")]
+    return [] if sha256(path) == wanted else [Finding("report.pdf", "is not the one that was written (sha256 differs)")]
+
+
+def summary(told: Verified) -> str:
+    """What was compared, in one line."""
+    parts = [f"{told.values:,} shown values", f"{told.files} table and figure files"]
+    parts += [f"{told.raw_files:,} raw files"] if told.raw_files else []
+    parts += [f"{told.members:,} archive members"] if told.members else []
+    return f"{', '.join(parts)}; made anew from {told.source} in {told.seconds:.0f} s"
+
+
+def dumped(told: Verified) -> str:
+    return json.dumps(told.to_json(), indent=1)
