@@ -6,18 +6,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := pango-1.0 pangoft2-1.0 harfbuzz-subset
 # In two processes; the other tests measure, and have the machine for themselves.
-UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz" -n 2 --dist loadfile
+UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz and not browser" -n 2 --dist loadfile
 DEBIAN := libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 
-.PHONY: report test unit check system setup
+.PHONY: report test unit check system browser setup
 
 report: setup
 	$(BIN)/snakemake --cores all report
 
-test: setup
+test: setup browser
 	$(BIN)/snakemake --cores all --quiet all -- engines
 	$(UNIT)
-	$(BIN)/python -m pytest -m "engine or pipeline or fuzz"
+	$(BIN)/python -m pytest -m "engine or pipeline or fuzz or browser"
 
 unit: setup
 	$(UNIT)
@@ -37,6 +37,18 @@ setup: .venv/ready
 	@$(BIN)/pip install --quiet --no-deps -r requirements.lock
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
+
+# The report page is tested in a real browser. CHROMIUM names one that is none of these.
+browser:
+	@test -n "$$CHROMIUM" || command -v chromium chromium-browser google-chrome > /dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "Installing chromium."; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null; \
+	else \
+	  echo "The tests open the report in a browser. Install one, then run make again:"; \
+	  echo "  sudo apt-get install -y chromium      (Debian; or name one in the environment variable CHROMIUM)"; \
+	  exit 1; \
+	fi
 
 # WeasyPrint's wheel brings no Pango. Looked for before anything is installed.
 system:

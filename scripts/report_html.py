@@ -13,7 +13,8 @@ from benchbook.provenance.step import Step
 
 def main() -> None:
     with Step.from_command_line(
-        inputs=["templates", "style", "script", "tables", "figures"], params=["booking", "superseded"], outputs=["html"]
+        inputs=["templates", "style", "script", "tables", "figures", "upstream"],
+        params=["booking", "superseded"], outputs=["html"],
     ) as step:
         facts = json.loads(step.param("booking"))
         tables = {path.stem: path for path in step.files("tables")}
@@ -27,6 +28,7 @@ def main() -> None:
             frames={name: schema.check(pd.read_parquet(path), name) for name, path in tables.items()},
             figures={name: path.read_text(encoding="utf-8") for name, path in figures.items()},
             sidecars={name: sidecar.read(path) for name, path in (tables | figures).items()},
+            upstream=[json.loads(path.read_text(encoding="utf-8")) for path in step.files("upstream")],
             superseded=json.loads(step.param("superseded")),
             generated_by=f"Benchbook {__version__}",
         )

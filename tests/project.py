@@ -27,7 +27,8 @@ class Project:
         shutil.copy(ROOT / "Snakefile", folder)
         (folder / "profiles").symlink_to("workflow/profiles")
         skip = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        for name in ("workflow", "scripts", "config", "recordings", "reports/templates", "reports/style"):
+        for name in ("workflow", "scripts", "config", "recordings", "reports/templates", "reports/style",
+                     "reports/script"):  # fmt: skip
             shutil.copytree(ROOT / name, folder / name, ignore=skip)
         fake = {"kind": "vllm", "python": str(ROOT / "tests" / "fake" / "python"), "env": engine_env or {}}
         self.write("config/engines/fake.yaml", fake)

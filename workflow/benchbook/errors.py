@@ -7,6 +7,7 @@
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
     ├── LoadError             the load client was asked for something that it cannot send
     ├── ArchiveError          an archive is not whole, not what it was, or may not be written or unpacked as asked
+    ├── TraceError            an address leads to no number
     ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
     └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
 
@@ -39,6 +40,10 @@ class LoadError(BenchbookError):
 
 
 class ArchiveError(BenchbookError):
+    pass
+
+
+class TraceError(BenchbookError):
     pass
 
 

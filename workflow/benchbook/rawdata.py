@@ -33,11 +33,13 @@ class RawSession:
     """One session's folder. Properties are read when asked for; what the session never wrote is None or empty.
 
     `digests`: sha256 by path in the folder. A file that has one is refused when it is another by now (StoreError).
+    `measured`: the same as the manifest has them; an archive may have covered a file since.
     """
 
     folder: Path
     status: str
     digests: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def session_id(self) -> str:
@@ -109,7 +111,7 @@ class RawSession:
         """The benchmark's own result of a run or reading; None when it wrote none."""
         kind = "warmup" if record["repeat"] is None else "runs"
         name = f"{kind}/{record['run']}/bench.json"
-        return self._json(name) if (self.folder / name).exists() else None
+        return _errors_covered(self._json(name), self.identity) if (self.folder / name).exists() else None
 
     def log_of(self, record: dict[str, Any]) -> str | None:
         """What the server logged in the course of a run or reading; None when the record does not say where that is."""
@@ -117,6 +119,13 @@ class RawSession:
         if start is None or end is None or self._log is None:
             return None
         return self._log[start : max(start, end)].decode("utf-8", "replace")
+
+    def log_lines(self, record: dict[str, Any]) -> tuple[int, int] | None:
+        """First and last line, from 1, of what `log_of` gives; None where that is nothing."""
+        start, end = record.get("log_start"), record.get("log_end")
+        if start is None or end is None or self._log is None or end <= start:
+            return None
+        return self._log.count(b"\n", 0, start) + 1, self._log.count(b"\n", 0, end - 1) + 1
 
     def scrapes(self, record: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]] | None:
         """/metrics just before and just after a run, gauges and counters by full name; None unless both answered."""
@@ -169,6 +178,15 @@ class RawSession:
                 raise StoreError(f"{path}, line {number}: not JSON ({error}). Restore the file from a copy.") from error
 
 
+def _errors_covered(result: dict[str, Any], who: masking.Identity) -> dict[str, Any]:
+    """A benchmark's result with the texts of its failures covered; there are none in one that went well."""
+    for holder, name in ((result, "errors"), (result.get("benchbook"), "stream_errors")):
+        texts = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and isinstance(texts, list) and any(texts):
+            holder[name] = [masking.cover_text(text, who) if isinstance(text, str) else text for text in texts]
+    return result
+
+
 def _changed(path: Path) -> StoreError:
     return StoreError(f"{path} is not the file that was measured (sha256 differs). Restore it from a copy.")
 
@@ -201,7 +219,7 @@ def as_listed(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
             if not path.exists():
                 raise StoreError(f"{path} is missing: the manifest lists it. Restore it from a copy, or measure again.")
             digests[name] = covered.get((f"raw/{folder.name}/{entry['session']}/{name}", digest), digest)
-        found.append(RawSession(folder / entry["session"], entry["status"], digests))
+        found.append(RawSession(folder / entry["session"], entry["status"], digests, entry["files"]))
     return found
 
 

@@ -71,6 +71,20 @@ REPORT_TABLES = [
     "verdicts",
     "hypotheses",
     "next_experiments",
+    "sources",
+]
+# What each store is derived into; the page's panel leads through their sidecars down to the raw files.
+OF_A_STORE = [
+    "boot.json",
+    "warmup.parquet",
+    "requests.parquet",
+    "chunks.parquet",
+    "runs.parquet",
+    "telemetry.parquet",
+    "series.parquet",
+    "client.parquet",
+    "scheduler.parquet",
+    "reconciliation.parquet",
 ]
 SUPERSEDED = json.dumps(PLANNED.superseded)
 REGISTERED = list(PLANNED.registered)

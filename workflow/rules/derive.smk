@@ -157,6 +157,23 @@ rule statistics:
         " --failures {output.failures:q} --timeline {output.timeline:q} --declared {output.declared:q} 2>&1 | tee {log:q} >&2"
 
 
+rule sources:
+    input:
+        code=code("sources"),
+        manifest=of_all_stores(f"{RESULTS}/sessions/{{store}}.json"),
+    output:
+        **documented(sources=TABLES / "sources.parquet"),
+    log:
+        RESULTS / "logs/sources.log",
+    params:
+        raw=str(RESULTS / "raw"),
+    message:
+        "The raw lines behind every run of booking {BOOKING.id}"
+    shell:
+        "python -P {input.code[0]} --manifest {input.manifest:q} --raw {params.raw:q} --sources {output.sources:q}"
+        " 2>&1 | tee {log:q} >&2"
+
+
 rule acceptance:
     input:
         code=code("acceptance"),

@@ -126,6 +126,15 @@ rule report_html:
         script=sorted(map(str, Path("reports/script").glob("*.js"))),
         tables=[TABLES / f"{name}.parquet" for name in REPORT_TABLES],
         figures=[RESULTS / f"figures/{name}.svg" for name in FIGURES],
+        upstream=[
+            path
+            for name in OF_A_STORE
+            for path in of_all_stores(f"{DERIVED}/{name}.prov.json")
+        ]
+        + [
+            str(TABLES / f"{name}.prov.json")
+            for name in ("declared.json", "evidence.parquet")
+        ],
     output:
         **documented(html=REPORT / "report.html"),
     log:
@@ -137,7 +146,7 @@ rule report_html:
         "Writing {output.html}"
     shell:
         "python -P {input.code[0]} --templates {input.templates:q} --style {input.style:q} --script {input.script:q}"
-        " --tables {input.tables:q} --figures {input.figures:q} --booking {params.booking:q}"
+        " --tables {input.tables:q} --figures {input.figures:q} --upstream {input.upstream:q} --booking {params.booking:q}"
         " --superseded {params.superseded:q} --html {output.html:q} 2>&1 | tee {log:q} >&2"
 
 

@@ -408,4 +408,14 @@ TABLES: dict[str, dict[str, Column]] = {
         "t_start_s": Column("Float64", "s", "Unix time"),
         "t_end_s": Column("Float64", "s", "Unix time"),
     },
+    "sources": {
+        "owner_id": Column("string", "", "run, warmup reading or session that the file is of"),
+        "session_id": Column("string", "", "UTC time of the session's launch"),
+        "kind": Column("string", "", "run | reading | session"),
+        "file": Column("string", "", "raw file, from results/BOOKING"),
+        "sha256": Column("string", "", "of the file as it was measured"),
+        "first_line": Column("Int64", "", "first line that bears on the owner, from 1", "the whole file does"),
+        "last_line": Column("Int64", "", "last line that does", "the whole file does"),
+        "what": Column("string", "", "what the file, or these lines, hold"),
+    },
 }

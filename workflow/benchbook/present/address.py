@@ -11,7 +11,7 @@ _BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "schedule
           "next_experiments": "rank"}
 _BY_POINT = ("crosscheck", "toll", "floor", "cost")
 _JOINED = {"timeline": ("session_id", "label"), "reconciliation": ("run_id", "quantity"),
-           "noise": ("booking", "metric"), "fixed_cost": ("arm", "response", "model"),
+           "sources": ("owner_id", "file"), "noise": ("booking", "metric"), "fixed_cost": ("arm", "response", "model"),
            "elimination": ("arm", "candidate")}
 
 
@@ -22,7 +22,7 @@ def row_key(table: str, row: Mapping[Any, Any]) -> str:
     crosscheck, toll, floor, cost       <arm>/c<C>
     repeatability                       <arm>/c<C>/<metric>
     hypotheses                          <hypothesis>/c<C>
-    timeline, reconciliation            <session>/<label>, <run>/<quantity>
+    timeline, reconciliation, sources   <session>/<label>, <run>/<quantity>, <owner>/<file>
     noise, fixed_cost, elimination      <booking>/<metric>, <arm>/<response>/<model>, <arm>/<candidate>
     bill                                <item>, with /<arm> after it where it is one arm's
     any other                           the row's id

@@ -51,8 +51,15 @@ def look(item: Part) -> str:
 
 def value(item: Part) -> Markup:
     """One addressed value as an element."""
-    return Markup('<span class="{}" data-address="{}" title="{}">{}</span>').format(
-        look(item), item.address, item.title, item.text)
+    return Markup('<span class="{}" data-address="{}"{}>{}</span>').format(
+        look(item), item.address, note(item), item.text)
+
+
+def note(item: Part) -> Markup:
+    """The attributes that say why a value is missing, or what the whole of a shortened one is; none for others."""
+    if item.missing:
+        return Markup(' data-why="{0}" title="missing: {0}"').format(item.why)
+    return Markup(' title="{}"').format(item.whole) if item.whole else Markup("")
 
 
 def say(sentence: str, parts: Mapping[str, Part]) -> Markup:
@@ -298,6 +305,7 @@ def build(context: ReportInput) -> dict[str, Any]:
         "say": lambda sentence: say(sentence, parts),
         "value": value,
         "look": look,
+        "note": note,
         "tables": _tables(frames) | claim_chapters.tables(frames),
         **claim_chapters.views(frames),
         "figures": _figures(context),

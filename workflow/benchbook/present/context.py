@@ -46,6 +46,8 @@ class ReportInput:
     schema.check returns them. `figures` maps each name of chapters.FIGURES to SVG text. `sidecars` maps each of those
     names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and
     arm in the order of the booking. `superseded` lists the stores of earlier specifications that are still on disk.
+    `upstream` are the sidecars of what the tables were made of, for the chain behind each number; with them, `frames`
+    has table `sources`, too.
     """
 
     booking_id: str
@@ -63,4 +65,5 @@ class ReportInput:
     sidecars: Mapping[str, Mapping[str, Any]]
     superseded: Sequence[str]
     generated_by: str
+    upstream: Sequence[Mapping[str, Any]] = ()
     price_usd_per_hour: float | None = None

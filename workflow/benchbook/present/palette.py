@@ -10,6 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+# Each colour with the one that takes its place on a dark page: as far from that ground as it is from white.
+DARK = {
+    "#ffffff": "#14171b", "#24292f": "#e6e9ed", "#6b7280": "#a3acb6", "#d5d9de": "#30363d", "#b42318": "#ff8d80",
+    "#0072b2": "#4fb0ea", "#d55e00": "#ff8a3d", "#009e73": "#3cc79c", "#cc79a7": "#e29cc4", "#e69f00": "#f0b84a",
+    "#56b4e9": "#8bd0f7", "#1a1a1a": "#e6e9ed", "#b8c4d0": "#5d6b79", "#8fa3b5": "#7d92a6", "#f0b355": "#d49a3f",
+    "#d9cbbf": "#6f6259",
+}  # fmt: skip
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1A1A1A")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
@@ -70,6 +77,16 @@ class ArmStyle:
 
     colour: str
     marker: str
+
+
+def dark_css() -> str:
+    """Rules that give the figures of a page their dark colours where the reader prefers a dark one. Print keeps the
+    light ones, as does the figure's own file: its colours stand in style attributes, which these rules look for."""
+    rules = [
+        f'.card svg [style*="{what}: {light}"] {{ {what}: {dark} !important; }}'
+        for light, dark in DARK.items() for what in ("fill", "stroke")
+    ]
+    return "@media screen and (prefers-color-scheme: dark) {\n" + "\n".join(rules) + "\n}"
 
 
 def arm_styles(arms: Iterable[str]) -> dict[str, ArmStyle]:

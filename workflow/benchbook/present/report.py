@@ -5,6 +5,8 @@ Equal input gives equal bytes: nothing here asks for the time, the machine or th
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -13,7 +15,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from benchbook.present import chapters
+from benchbook.present import chapters, palette, trace_data
 from benchbook.present.context import Arm, ReportInput, Threshold
 
 REPORTS = Path(__file__).resolve().parents[3] / "reports"
@@ -41,10 +43,19 @@ def render(context: ReportInput, reports: Path = REPORTS) -> str:
     Raises TableError when a table, a figure or a sidecar is missing.
     """
     views = chapters.build(context)
-    style = _together(sorted((reports / "style").glob("*.css"), reverse=True))
+    style = _together(sorted((reports / "style").glob("*.css"), reverse=True)) + "\n" + Markup(palette.dark_css())
     script = _together(sorted((reports / "script").glob("*.js")))
     template = _environment(reports / "templates").get_template("report.html.j2")
-    return template.render(r=context, style=style, script=script, **views)
+    return template.render(
+        r=context, style=style, script=script, policy=_policy(script), trace_data=trace_data.build(context), **views
+    )
+
+
+def _policy(script: Markup) -> str:
+    """The content security policy: nothing is fetched, and no script but this one runs."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'")  # fmt: skip
 
 
 def _together(files: Iterable[Path]) -> Markup:

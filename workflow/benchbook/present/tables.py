@@ -36,13 +36,14 @@ PROSE = {"sentence", "because", "replicate", "statement", "found", "consequence"
 
 @dataclass(frozen=True)
 class Part:
-    """One shown value: text, address, tooltip, why it is missing if so, look ("good", "warn", "bad", "code", "")."""
+    """One shown value: text, address, why it is missing if so, look ("good", "warn", "bad", "code", ""), and of a
+    shortened one the `whole`."""
 
     text: str
     address: str
-    title: str
     why: str = ""
     tone: str = ""
+    whole: str = ""
 
     @property
     def missing(self) -> bool:
@@ -102,13 +103,12 @@ def part(table: str, row: Row, column: str) -> Part:
     shown = fmt.cell(table, column, row[column])
     where = address(table, row, column)
     if shown.missing:
-        return Part(shown.text, where, f"missing: {shown.why} ({where})", why=shown.why)
+        return Part(shown.text, where, why=shown.why)
     tone = "code" if column in CODED else ""
     if column in TONED and (table, column) not in UNTONED:
         tone = TONES.get(shown.text, "" if shown.text == "none" else "warn")
     value = row[column]
-    full = f"{value} ({where})" if column in fmt.HASHES else where
-    return Part(shown.text, where, full, tone=tone)
+    return Part(shown.text, where, tone=tone, whole=str(value) if column in fmt.HASHES else "")
 
 
 def totals(frame: pd.DataFrame) -> dict[str, Part]:
@@ -117,8 +117,7 @@ def totals(frame: pd.DataFrame) -> dict[str, Part]:
     for row in frame.to_dict("records"):
         shown = fmt.total(row["value"], str(row["unit"]), summary.WHY.get(str(row["key"]), ""))
         where = address("summary", row, "value")
-        title = f"missing: {shown.why} ({where})" if shown.missing else where
-        found[str(row["key"])] = Part(shown.text, where, title, why=shown.why)
+        found[str(row["key"])] = Part(shown.text, where, why=shown.why)
     return found
 
 
@@ -177,7 +176,7 @@ def beside(shown: Table, at: int, table: str, column: str, rows: Sequence[Row | 
     """
     cells = [
         _cell(table, row, Col(column)) if row is not None
-        else Cell((Part(fmt.MISSING, where, f"missing: none was given ({where})", why="none was given"),), False)
+        else Cell((Part(fmt.MISSING, where, why="none was given"),), False)
         for row, where in zip(rows, absent, strict=True)
     ]
     heads = (*shown.heads[:at], head(table, Col(column)), *shown.heads[at:])

@@ -2,5 +2,6 @@
 
 code.py      the code behind a rule, and its fingerprint
 sidecar.py   the provenance beside each table and figure
+trace.py     the chain behind one number; traced.py reads what it is made of
 step.py      a rule's script: named inputs, parameters, outputs
 """

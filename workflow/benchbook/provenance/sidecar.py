@@ -11,6 +11,7 @@ from benchbook.errors import StoreError
 from benchbook.measure.store import sha256
 
 SCHEMA = 1
+Sidecar = dict[str, Any]
 
 
 def path_of(output: Path) -> Path:
