@@ -15,7 +15,7 @@ from benchbook import schema
 from benchbook.columns import claims
 from benchbook.columns.metrics import METRICS
 from benchbook.errors import TableError
-from benchbook.present import claim_chapters, claim_wording, labels, report, summary
+from benchbook.present import claim_chapters, claim_wording, labels, leads, report, summary
 from benchbook.present import format as fmt
 from benchbook.present.address import address, row_key, split
 from benchbook.present.context import FRAMES, ReportInput
@@ -42,10 +42,13 @@ def chapter(html: str, name: str) -> str:
     return html.partition(f'<section id="{name}"')[2].partition("</section>")[0]
 
 
-def test_every_chapter_and_every_table_is_there_and_claims_come_first(html: str) -> None:
-    order = re.findall(r'<section id="([\w-]+)"', html)
-    assert order[:2] == ["summary", "claims"]
-    assert set(CHAPTERS) <= set(order)
+def test_every_chapter_and_every_table_is_there_in_the_order_of_a_write_up(html: str) -> None:
+    order = re.findall(r'<section id="([\w-]+)" class="chapter', html)
+    assert order == ["summary", "numbers", "metrics", "baseline", "boot", "sweep", "fixed-cost", "elimination",
+                     "changes", "claims", "next", "run-index", "provenance"]  # fmt: skip
+    assert set(CHAPTERS) <= set(re.findall(r'<section id="([\w-]+)"', html))
+    assert {path.name for path in (report.REPORTS / "templates").glob("chapter_*")} == {
+        f"chapter_{name.replace('-', '_')}.html.j2" for name in order}  # fmt: skip
     assert all(f'id="table-{name}"' in html for name in SHOWN)
 
 
@@ -115,15 +118,37 @@ def test_what_a_sentence_says_is_not_said_again_beside_it(made: ReportInput) -> 
     assert "Because</b>" not in silent and "To lift it" not in silent
 
 
-def test_a_reason_that_holds_for_every_run_is_said_once_and_the_table_folded(made: ReportInput) -> None:
+def test_a_reason_that_holds_for_every_run_is_said_once(made: ReportInput) -> None:
     frame = made.frames["occupancy"]
     why = "the node has no GPU"
     for reasons, alike in (([why] * len(frame), True), ([why] * (len(frame) - 1) + [None], False)):
         refused = frame.assign(refused=pd.array(reasons, dtype="string"))
         page = chapter(report.render(replace(made, frames={**made.frames, "occupancy": refused})), "occupancy")
         assert ("Refused for every run" in page) == alike
-        assert ("<details class=\"fold" in page.partition("<table")[0]) == alike
         assert 'id="table-occupancy"' in page
+
+
+def test_no_chapter_begins_with_more_than_its_verdicts_allow(made: ReportInput) -> None:
+    """A chapter's first sentences are those of verdicts, each with its level; the summary quotes only what may be."""
+    assert set(leads.QUOTABLE) == {"SOLID", "SOLID-SCALE", "EQUIVALENT"}
+    for level in LEVELS:
+        verdicts = made.frames["verdicts"].assign(level=level.name)
+        said = leads.says(verdicts)
+        assert bool(said["summary"]) == (level.name in leads.QUOTABLE)
+        known = set(verdicts["sentence"])
+        assert all(told == level and claim.sentence.text in known for all_of in said.values() for told, claim in all_of)
+    counted = " ".join(leads.COUNTS.values()).lower()
+    assert not re.search(r"\b(faster|slower|better|worse|higher|lower|improve\w*|because)\b", counted)
+
+
+def test_rows_that_differ_in_the_arm_only_are_one(made: ReportInput) -> None:
+    row = made.frames["elimination"].iloc[0].to_dict()
+    rows = [{**row, "arm": arm} for arm in ("one", "two", "three")] + [{**row, "arm": "four", "why": "x"}]
+    frame = schema.check(pd.DataFrame(rows), "elimination")
+    page = chapter(report.render(replace(made, frames={**made.frames, "elimination": frame})), "elimination")
+    body = page.partition('id="table-elimination"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    shown = body.split("<tr>")[1:]
+    assert len(shown) == 2 and all(f"elimination:{arm}/" in shown[0] for arm in ("one", "two", "three"))
 
 
 def test_more_claims_than_a_page_holds_are_folded_none_is_lost(made: ReportInput) -> None:

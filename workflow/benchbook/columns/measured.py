@@ -260,7 +260,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "gpu_util_se_pct": Column("Float64", "%", "standard error of it, from 10 s blocks", SHORT),
         "gpu_util_spread_pct": Column("Float64", "%", "highest less lowest of the GPUs' means", ONE_GPU),
         "gpu_util_fine_pct": Column("Float64", "%", "the same mean from the driver's own samples", NO_GPU_IN_RUN),
-        "gpu_power_naive_w": Column("Float64", "W", "mean power per GPU, over the same time as the naive utilisation",
+        "gpu_power_naive_w": Column("Float64", "W", "mean power per GPU, over the same time as the naive utilization",
                                     NO_GPU),
         "gpu_power_w": Column("Float64", "W", "mean power per GPU in the window", NO_GPU_IN_RUN),
         "gpu_power_se_w": Column("Float64", "W", "standard error of it, from 10 s blocks", SHORT),

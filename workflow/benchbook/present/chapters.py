@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from benchbook.columns import tag_text
 from benchbook.columns.measured import NO_GPU
 from benchbook.errors import TableError
-from benchbook.present import claim_chapters, summary, svg, wording
+from benchbook.present import claim_chapters, leads, summary, svg, wording
 from benchbook.present import format as fmt
 from benchbook.present.context import FRAMES, ReportInput
 from benchbook.present.origin import Origin, origin, summary_origin
@@ -30,7 +30,7 @@ FIGURES = {
                         "One row per session in the order of launch: boot, client start, warmup, measured runs, gaps "
                         "and teardown along minutes. The table below has the numbers."),
     "figure_telemetry": ("Telemetry over time",
-                         "One row per session: utilisation and CPU time along minutes since launch, measured runs "
+                         "One row per session: utilization and CPU time along minutes since launch, measured runs "
                          "shaded. The tables below have the means."),
     **claim_chapters.FIGURES,
 }
@@ -176,7 +176,7 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "wall_s", "run_share", "gap_median_s", "gap_max_s", Col("runs_done", of="runs_planned")], dense=True),
         "startup": table(sessions, "sessions", "Start-up as the server’s log tells it, and what sampling cost.", [
             "session_id", "slot", "arm", "boot_s", "load_s", "compile_s", "init_s", "kv_cache_tokens",
-            "sampler_cpu_share", "sampler_node_ms", "sampler_gpu_ms"], name="startup"),
+            "sampler_cpu_share", "sampler_node_ms", *_if_any(sessions, "sampler_gpu_ms")], name="startup"),
         "memory": table(sessions, "sessions", "What the server’s log says of its memory and its captured graphs.", [
             "session_id", "slot", "arm", "weights_gib", "kv_memory_gib", "kv_cache_tokens", "graphs_piecewise",
             "graphs_full", "capture_s", "capture_gib"], name="memory"),
@@ -308,6 +308,9 @@ def build(context: ReportInput) -> dict[str, Any]:
         "note": note,
         "tables": _tables(frames) | claim_chapters.tables(frames),
         **claim_chapters.views(frames),
+        "says_of": leads.says(frames["verdicts"]),
+        "lead": {chapter: say(sentence, parts) for chapter, sentence in leads.COUNTS.items()},
+        "wording_of": wording,
         "figures": _figures(context),
         "origins": origins,
         "inputs_of_rules": _inputs_of_rules(origins),

@@ -12,7 +12,7 @@ from benchbook.errors import TableError
 from benchbook.present import claim_wording
 from benchbook.present.address import address
 from benchbook.present.levels import LEVELS, Level
-from benchbook.present.tables import Col, Part, Row, Table, beside, part
+from benchbook.present.tables import Col, Part, Row, Table, alike, beside, part
 from benchbook.present.tables import build as table
 
 FIGURES = {
@@ -56,12 +56,12 @@ class Block:
     rest: tuple[Claim, ...]
 
 
-def _claim(row: Row) -> Claim:
+def claim_of(row: Row) -> Claim:
     return Claim(*(part("verdicts", row, name) for name in ("sentence", "because", "replicate", "claim_id")))
 
 
 def _block(title: str, rows: pd.DataFrame) -> list[Block]:
-    shown = [_claim(row) for row in rows.to_dict("records")]
+    shown = [claim_of(row) for row in rows.to_dict("records")]
     return [Block(title, tuple(shown[:SHOWN]), tuple(shown[SHOWN:]))] if shown else []
 
 
@@ -183,8 +183,8 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "measured_until"]),
         **_fixed_cost(frames),
         **_floor(frames["floor"]),
-        "elimination": table(frames["elimination"], "elimination", "Candidates, and what became of them.", [
-            "candidate", "arm", "outcome", "signature", "measurement", "gate", "why", "concurrency"], dense=True),
+        "elimination": alike(table(frames["elimination"], "elimination", "Candidates, and what became of them.", [
+            "candidate", "arm", "outcome", "signature", "measurement", "gate", "why", "concurrency"], dense=True), 1),
         "occupancy": table(occupancy, "occupancy", "Busy and idle time of a decode step; below idle its interval.", [
             "run_id", "arm", "concurrency", "step_ms", "utilization", "busy_ms",
             Col("idle_ms", span=("idle_low_ms", "idle_high_ms")), "power_share", "quadrant", "spread_pp", "imbalance",
@@ -203,8 +203,8 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
 
 
 def _expectations(hypotheses: pd.DataFrame) -> list[list[Part]]:
-    """Name, statement and reason of each hypothesis, once."""
-    first = hypotheses.drop_duplicates("hypothesis")
+    """Name, statement and reason of each hypothesis, once for each statement: it names the concurrency."""
+    first = hypotheses.drop_duplicates(["hypothesis", "statement"])
     return [[part("hypotheses", row, name) for name in ("hypothesis", "statement", "because")]
             for row in first.to_dict("records")]
 

@@ -47,8 +47,8 @@ ELIMINATION = (
     "measurement that passed its gate and contradicts the signature by more than three standard errors."
 )
 OCCUPANCY = (
-    "Busy is utilisation times the step, idle the rest of it, from telemetry clipped to the steady window. "
-    "Utilisation is the share of time in which any kernel ran; it does not say how hard the GPU worked."
+    "Busy is utilization times the step, idle the rest of it, from telemetry clipped to the steady window. "
+    "Utilization is the share of time in which any kernel ran; it does not say how hard the GPU worked."
 )
 ANOMALIES = "What was found in the runs that a mean would hide, and what may not be claimed because of it."
 COST = (

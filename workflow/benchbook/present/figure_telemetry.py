@@ -22,7 +22,7 @@ PIXELS = 600
 
 Line = tuple[str, str, str]
 PANELS: tuple[tuple[str, float | None, tuple[Line, ...]], ...] = (
-    ("Utilisation, %", 100.0, (("cpu_util_pct", "CPU, mean of cores", COLOURS[6]),
+    ("Utilization, %", 100.0, (("cpu_util_pct", "CPU, mean of cores", COLOURS[6]),
                                ("gpu_util_pct", "GPU, mean of GPUs", COLOURS[2]))),
     ("CPU time, cores", None, (("server_cpu_cores", "server", COLOURS[1]), ("client_cpu_cores", "client", COLOURS[3]))),
     ("Power per GPU, W", None, (("gpu_power_w", "power", COLOURS[4]),)),

@@ -53,7 +53,7 @@ class Part:
 @dataclass(frozen=True)
 class Cell:
     """One cell: `layout` is "" (one value), "range" (mean over lowest to highest; over one dash where neither is
-    known) or "of" (a of b); `prose` is set over several lines."""
+    known), "of" (a of b) or "list" (all of them); `prose` is set over several lines."""
 
     parts: tuple[Part, ...]
     numeric: bool
@@ -167,6 +167,21 @@ def build(
         missing=_reasons(heads, rows),
         dense=dense,
     )
+
+
+def alike(shown: Table, at: int) -> Table:
+    """`shown` with rows that differ in nothing but column `at` made one, which lists what they have there. Its other
+    cells keep the addresses of the first of them."""
+    merged: dict[tuple[object, ...], tuple[Cell, ...]] = {}
+    for row in shown.rows:
+        key = tuple(tuple(item.text for item in cell.parts) for place, cell in enumerate(row) if place != at)
+        first = merged.get(key)
+        if first is None:
+            merged[key] = row
+        else:
+            joined = replace(first[at], parts=(*first[at].parts, *row[at].parts), layout="list")
+            merged[key] = (*first[:at], joined, *first[at + 1 :])
+    return replace(shown, rows=tuple(merged.values()))
 
 
 def beside(shown: Table, at: int, table: str, column: str, rows: Sequence[Row | None], absent: Sequence[str]) -> Table:

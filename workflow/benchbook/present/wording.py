@@ -28,13 +28,30 @@ TAGS = {
 }
 UNKNOWN_TAG = "Not described in this version."
 
+SWEEP = (
+    "One server, more and more requests in flight. The figure and the table show every arm at every concurrency; what "
+    "may be said of them follows from the levels beside them, not from the look of the lines."
+)
+METRICS = (
+    "Every number of this report is one of the following, computed from what the load client noted of each request "
+    "and chunk, and from what the server counted itself. docs/method.md has the formulas."
+)
+RESOLVED = (
+    "What the server settled for itself at boot, as its log says: memory, cache and captured graphs. A default that "
+    "the log names is a setting of this measurement as much as a flag."
+)
+NOT_RESOLVED = (
+    "The server’s log says nothing of weights, cache or captured graphs, as on a node without GPU; its start-up is in "
+    "the next chapter."
+)
+
 NAIVE = (
     "Naive is what a script reads that samples from a client’s launch to its end: it takes in start-up, ramp, drain "
     "and the idle time around the run, so it depends on how long those lasted; in the run is the mean over the steady "
     "window alone, and that is the measurement."
 )
 GPU_ACTIVITY = (
-    "Utilisation is the share of time in which any kernel ran, however little of the GPU it used; SMs, tensor cores "
+    "Utilization is the share of time in which any kernel ran, however little of the GPU it used; SMs, tensor cores "
     "and DRAM bandwidth say how much of it was. Throttled: a thermal, power-brake, power-cap or slowdown reason in "
     "more than 1 % of the samples, a mean SM clock under 97 % of its maximum, or a mean power of 95 % of the limit or "
     "more."
@@ -152,7 +169,7 @@ def tags_explained(tags: Iterable[str]) -> list[tuple[str, str]]:
 
 def no_gpu(reason: str) -> str:
     """The sentence that stands for the GPU columns when no run has any."""
-    return f"GPU utilisation, power, clock, memory, energy and temperature are not available: no GPU ({reason})."
+    return f"GPU utilization, power, clock, memory, energy and temperature are not available: no GPU ({reason})."
 
 
 def no_failures() -> str:
