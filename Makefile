@@ -6,7 +6,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := pango-1.0 pangoft2-1.0 harfbuzz-subset
 # In two processes; the other tests measure, and have the machine for themselves.
-UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz and not browser" -n 2 --dist loadfile
+PARALLEL := -n 2 --dist loadfile
+UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not fuzz and not browser" $(PARALLEL)
 DEBIAN := libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 
 .PHONY: report test unit check system browser setup
@@ -16,8 +17,8 @@ report: setup
 
 test: setup browser
 	$(BIN)/snakemake --cores all --quiet all -- engines
-	$(UNIT)
-	$(BIN)/python -m pytest -m "engine or pipeline or fuzz or browser"
+	$(BIN)/python -m pytest -m "not engine and not pipeline" $(PARALLEL)
+	$(BIN)/python -m pytest -m "engine or pipeline"
 
 unit: setup
 	$(UNIT)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -16,7 +20,7 @@ WARMUP_TOK_S = [372.8, 666.5, 1070.8, 1127.8]
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory):
     project = Project(tmp_path_factory.mktemp("recorded") / "p")
-    done = project.run("--config", "booking=h200-recorded", "--", "report")
+    done = project.run("--config", "booking=h200-recorded", "--", "archive")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return project
 
@@ -99,3 +103,70 @@ def test_one_session_that_was_not_warm_claims_a_factor_and_nothing_else(reported
     assert values["replicate"].str.contains("boot the arm 2 more times").all()
     assert table(reported, "comparisons")["question"].tolist() == ["scale"], "there is one arm"
     assert table(reported, "next_experiments")["time_s"].notna().all()
+
+
+def benchbook(project, *words):
+    command = [sys.executable, "-m", "benchbook", *words]
+    return subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=300)
+
+
+def archive(project):
+    folder = project.folder / "reports/h200-recorded"
+    return folder / json.loads((folder / "archive.json").read_text())["archive"]
+
+
+def test_the_archive_gives_the_same_page_where_there_is_no_recording(reported, tmp_path_factory):
+    clone = Project(tmp_path_factory.mktemp("clone") / "p")
+    shutil.rmtree(clone.folder / "recordings")
+    (clone.folder / "config/bookings/h200-recorded.yaml").unlink()
+    restored = benchbook(clone, "restore", str(archive(reported)), "--no-report")
+    assert restored.returncode == 0, restored.stderr
+    page = "reports/h200-recorded/report.html"
+    done = clone.run("--config", "booking=h200-recorded", "--", page)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert (clone.folder / page).read_bytes() == (reported.folder / page).read_bytes()
+    again = benchbook(clone, "restore", str(archive(reported)))
+    assert again.returncode == 1 and "exists already: nothing is overwritten" in again.stderr
+
+
+def test_a_digit_of_the_page_and_one_of_a_raw_file_are_named_and_nothing_else(reported):
+    page = reported.folder / "reports/h200-recorded/report.html"
+    text = page.read_text(encoding="utf-8")
+    mean = re.search(r'data-address="sweep:base/c64:tpot_mean_ms"[^>]*>(\d)', text)
+    digit = "9" if mean[1] != "9" else "8"
+    page.write_text(text[: mean.start(1)] + digit + text[mean.end(1) :], encoding="utf-8")
+    raw = next(reported.folder.glob("results/h200-recorded/raw/*/*/runs/*c64*/bench.json"))
+    before = raw.read_bytes()
+    raw.chmod(0o644)
+    raw.write_bytes(before.replace(b"1", b"2", 1))
+    told = benchbook(reported, "verify", "reports/h200-recorded", "--json")
+    page.write_text(text, encoding="utf-8")
+    raw.write_bytes(before)
+    assert told.returncode == 1, told.stderr
+    found = json.loads(told.stdout)
+    assert found["values"] > 1000 and found["raw_files"] > 20 and found["members"] > 200
+    at = {finding["address"]: finding["rests"] for finding in found["findings"]}
+    assert set(at) == {"sweep:base/c64:tpot_mean_ms", str(raw.relative_to(reported.folder / "results/h200-recorded"))}
+    assert "sweep:base/c64:*" in str(at)
+
+
+def test_a_number_is_traced_to_lines_that_are_printed(reported):
+    run = table(reported, "runs").query("concurrency == 64")["run_id"].item()
+    told = benchbook(reported, "trace", "reports/h200-recorded", f"runs:{run}:tpot_mean_ms", "--raw", "1")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^raw .*bench\.json sha256 [0-9a-f]{64}", told.stdout, re.MULTILINE)
+    assert re.search(r"telemetry\.jsonl lines \d+ to \d+", told.stdout)
+    assert benchbook(reported, "trace", "reports/h200-recorded", "sweep:base/c65:tpot_mean_ms").returncode == 1
+
+
+def test_a_stale_figure_does_not_enter_the_page(reported):
+    """As files copied in with new times: Snakemake takes them for current, their sidecars know better."""
+    figure = reported.folder / "results/h200-recorded/figures/sweep.svg.prov.json"
+    before = figure.read_text()
+    told = json.loads(before)
+    told["inputs"] = {path: "0" * 64 for path in told["inputs"]}
+    figure.write_text(json.dumps(told))
+    done = reported.run("--config", "booking=h200-recorded", "--forcerun", "report_html", "--",
+                        "reports/h200-recorded/report.html")  # fmt: skip
+    figure.write_text(before)
+    assert done.returncode and "figures/sweep.svg is stale" in done.stderr and "--forcerun figure_sweep" in done.stderr

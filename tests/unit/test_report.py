@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -224,3 +225,12 @@ def test_pdf_has_pages_bookmarks_and_a_title(tmp_path: Path) -> None:
     assert f"1 / {len(reader.pages)}" in reader.pages[0].extract_text()
     assert reader.metadata is not None
     assert "torch.compile" in str(reader.metadata.title)
+
+
+def test_a_draft_says_so_in_title_head_and_summary(made: ReportInput) -> None:
+    lacks = "Session s3 of <eager>: not measured yet, 12 runs planned."
+    html = report.render(dataclasses.replace(made, draft=[lacks]))
+    assert "<title>DRAFT · " in html and "data-draft" in html and 'class="draft-mark">DRAFT<' in html
+    assert "Session s3 of &lt;eager&gt;: not measured yet" in html and "What is measured so far" in html
+    final = report.render(made)
+    assert "DRAFT" not in final.partition("<script")[0] and "data-draft>" not in final

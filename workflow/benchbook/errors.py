@@ -7,6 +7,7 @@
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
     ├── LoadError             the load client was asked for something that it cannot send
     ├── ArchiveError          an archive is not whole, not what it was, or may not be written or unpacked as asked
+    ├── StaleError            a table or figure was made from other files, or by other code, than there are now
     ├── TraceError            an address leads to no number
     ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
     └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
@@ -40,6 +41,10 @@ class LoadError(BenchbookError):
 
 
 class ArchiveError(BenchbookError):
+    pass
+
+
+class StaleError(BenchbookError):
     pass
 
 

@@ -20,16 +20,19 @@ from benchbook.provenance.code import closure, run_what_is_fingerprinted
 
 run_what_is_fingerprinted()
 
+# A report of what is measured so far: snakemake --config draft=true -- report
+IS_DRAFT = str(config.get("draft", False)).lower() in ("true", "1", "yes")
 REGISTRY = Path(config.get("registry", "registry"))
 try:
     BOOKING_ID = str(config.get("booking") or load_config(Path.cwd()))
-    PLANNED = planned(Path.cwd(), BOOKING_ID, REGISTRY)
+    PLANNED = planned(Path.cwd(), BOOKING_ID, REGISTRY, IS_DRAFT)
 except BenchbookError as error:
     raise WorkflowError(str(error))
 
 BOOKING = PLANNED.booking
 RESULTS = Path("results") / BOOKING.id
-REPORT = Path("reports") / BOOKING.id
+REPORT = Path("reports") / BOOKING.id / ("draft" if IS_DRAFT else ".")
+DRAFT = json.dumps(PLANNED.lacking)
 FIGURES = [
     "sweep",
     "warmup",

@@ -142,12 +142,13 @@ rule report_html:
     params:
         booking=FACTS,
         superseded=SUPERSEDED,
+        draft=DRAFT,
     message:
         "Writing {output.html}"
     shell:
         "python -P {input.code[0]} --templates {input.templates:q} --style {input.style:q} --script {input.script:q}"
         " --tables {input.tables:q} --figures {input.figures:q} --upstream {input.upstream:q} --booking {params.booking:q}"
-        " --superseded {params.superseded:q} --html {output.html:q} 2>&1 | tee {log:q} >&2"
+        " --superseded {params.superseded:q} --draft {params.draft:q} --html {output.html:q} 2>&1 | tee {log:q} >&2"
 
 
 rule report_pdf:

@@ -33,8 +33,16 @@ class Restored:
 
     def specs(self, results: Path) -> dict[str, dict[str, Any]]:
         """The specification of each store by its name, in order."""
-        return {store: json.loads((results / f"specs/{store}.json").read_text(encoding="utf-8"))
-                for store in self.stores}  # fmt: skip
+        return {store: json.loads(_spec(results, store).read_text(encoding="utf-8")) for store in self.stores}
+
+
+def _spec(results: Path, store: str) -> Path:
+    """Where the specification of a store is: in specs/, or, of a recording that was adopted, in its session."""
+    path = results / f"specs/{store}.json"
+    found = [path] if path.exists() else sorted(results.glob(f"raw/{store}/*/spec.json"))
+    if not found:
+        raise ArchiveError(f"{path} is missing. Restore the archive again.")
+    return found[-1]
 
 
 def from_json(value: Mapping[str, Any]) -> Restored:

@@ -47,7 +47,8 @@ class ReportInput:
     names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and
     arm in the order of the booking. `superseded` lists the stores of earlier specifications that are still on disk.
     `upstream` are the sidecars of what the tables were made of, for the chain behind each number; with them, `frames`
-    has table `sources`, too.
+    has table `sources`, too. `draft`: what of the booking is not measured yet, a sentence each; empty for a
+    final report.
     """
 
     booking_id: str
@@ -66,4 +67,5 @@ class ReportInput:
     superseded: Sequence[str]
     generated_by: str
     upstream: Sequence[Mapping[str, Any]] = ()
+    draft: Sequence[str] = ()
     price_usd_per_hour: float | None = None
