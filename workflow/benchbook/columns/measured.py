@@ -20,6 +20,7 @@ ONE_GPU = f"{NO_GPU_IN_RUN}, or there is one GPU only"
 SHORT = f"{NO_GPU_IN_RUN}, or the window holds fewer than three blocks"
 
 NO_ITL = "chunks were merged or split, so a time between them is none between steps; or the run failed"
+NOT_ON_RECORD = "no session wrote it down, or there is none"
 FEW = "fewer than 64 requests after the first wave"
 NO_PURE_ITL = "a request failed, no steady window, or chunks were merged or split"
 ONE_GROUP = f"TTFT is one group, or {FEW}"
@@ -407,6 +408,23 @@ TABLES: dict[str, dict[str, Column]] = {
         "ok": Column("boolean", "", "the phase ended well"),
         "t_start_s": Column("Float64", "s", "Unix time"),
         "t_end_s": Column("Float64", "s", "Unix time"),
+    },
+    "bookings": {
+        "booking": Column("string", "", "name of the booking"),
+        "side": Column("string", "", "what it stands for where bookings are compared"),
+        "node": Column("string", "", "name of its node's description"),
+        "model": Column("string", "", "name of its model"),
+        "workload": Column("string", "", "what its requests are, and who sent them"),
+        "engine_version": Column("string", "", "of the engine", NOT_ON_RECORD),
+        "kernel": Column("string", "", "of the operating system", NOT_ON_RECORD),
+        "cpu_model": Column("string", "", "of the processor", NOT_ON_RECORD),
+        "gpus": Column("string", "", "of the node", NOT_ON_RECORD),
+        "driver": Column("string", "", "of the GPUs", NOT_ON_RECORD),
+        "sessions": Column("Int64", "", "sessions on record"),
+        "runs": Column("Int64", "", "runs asked for"),
+        "runs_tagged": Column("Int64", "", "runs with a tag"),
+        "last_session": Column("string", "", "its last session", "no session is on record"),
+        "sha256": Column("string", "", "of its table runs"),
     },
     "sources": {
         "owner_id": Column("string", "", "run, warmup reading or session that the file is of"),

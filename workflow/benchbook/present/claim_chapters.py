@@ -104,7 +104,7 @@ def with_level(shown: Table, at: int, claim_ids: Sequence[str], verdicts: pd.Dat
                   [address("verdicts", {"claim_id": name}, "level") for name in claim_ids])
 
 
-def _comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table]:
+def comparisons(frame: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Table]:
     arms, scale = frame[frame["question"] == "arms"], frame[frame["question"] == "scale"]
     effects = table(arms, "comparisons", "Arms against their baselines; below an effect its family-wise interval.", [
         "arm", "baseline", "metric", "concurrency", _EFFECT, "band_pct", "mde_pct", "p_holm",
@@ -171,7 +171,7 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         "hypotheses": table(hypotheses, "hypotheses", "Each hypothesis at each concurrency that it names.", [
             "hypothesis", "concurrency", "outcome", "level", _EFFECT, "direction", "smallest_effect_pct", "sentence"],
             dense=True),
-        **_comparisons(frames["comparisons"], frames["verdicts"]),
+        **comparisons(frames["comparisons"], frames["verdicts"]),
         "repeatability": table(spread, "repeatability", "Mean over sessions, its interval and its spread.", [
             "arm", "concurrency", "metric",
             Col("mean", span=("range_low", "range_high"), label="Geometric mean, range"), "unit",

@@ -42,13 +42,15 @@ def render(context: ReportInput, reports: Path = REPORTS) -> str:
 
     Raises TableError when a table, a figure or a sidecar is missing.
     """
-    views = chapters.build(context)
+    return page("report.html.j2", reports, r=context, trace_data=trace_data.build(context), **chapters.build(context))
+
+
+def page(template: str, reports: Path, **views: object) -> str:
+    """A template of `reports` with the page's styles, its script and the policy that lets no other run."""
     style = _together(sorted((reports / "style").glob("*.css"), reverse=True)) + "\n" + Markup(palette.dark_css())
     script = _together(sorted((reports / "script").glob("*.js")))
-    template = _environment(reports / "templates").get_template("report.html.j2")
-    return template.render(
-        r=context, style=style, script=script, policy=_policy(script), trace_data=trace_data.build(context), **views
-    )
+    found = _environment(reports / "templates").get_template(template)
+    return found.render(style=style, script=script, policy=_policy(script), **views)
 
 
 def _policy(script: Markup) -> str:
