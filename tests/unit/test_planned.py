@@ -31,6 +31,9 @@ def measured(project: Path, stores: list[str]) -> None:
 def test_a_draft_has_what_is_measured_and_says_what_is_not(project):
     whole = planned(project, "demo-cpu", Path("registry"))
     assert [store.split("-")[0] for store in whole.stores] == ["s1", "s2", "s3", "s4"] and not whole.lacking
+    (project / "results/demo-cpu/raw/s1-baseline-000000000000/20260910-230548").mkdir(parents=True)
+    superseded = planned(project, "demo-cpu", Path("registry")).superseded
+    assert superseded == ("s1-baseline-000000000000: 20260910-230548",)
     with pytest.raises(SessionError, match="no session of booking demo-cpu is measured yet"):
         planned(project, "demo-cpu", Path("registry"), draft=True)
     measured(project, whole.stores[:2])

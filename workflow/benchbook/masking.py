@@ -20,7 +20,7 @@ import re
 import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,14 @@ class Identity:
     home: str = ""
     secrets: frozenset[str] = field(default_factory=frozenset)
 
+    def but(self, public: Iterable[str]) -> Identity:
+        """The same without a user or host that is also a word of `public`: names that whoever wrote the booking chose
+        to print, such as of nodes and arms, tell nothing of it, and are not to be garbled by chance."""
+        words = {word for text in public for word in re.findall(r"[A-Za-z0-9_.-]+", text)}
+        words |= {part for word in words for part in re.split(r"[.-]", word)}
+        user, host = ("" if name in words or name.split(".")[0] in words else name for name in (self.user, self.host))
+        return replace(self, user=user, host=host)
+
     def exact(self) -> list[tuple[str, re.Pattern[bytes]]]:
         """Each kind with the pattern of its words; nothing for a name that is nobody's."""
         found = [("secret", rb"(?P<x>" + re.escape(secret.encode()) + rb")") for secret in sorted(self.secrets, key=len)
@@ -105,11 +113,19 @@ def this_machine(environment: Mapping[str, str] | None = None) -> Identity:
     return Identity(user, socket.gethostname(), str(Path.home()), secrets)
 
 
-def of(told: Mapping[str, Any] | None) -> Identity:
-    """The identity that a session wrote down (`identity` of its environment.json), NOBODY where it wrote none."""
-    told = told or {}
+def of(environment: Mapping[str, Any] | None, spec: Mapping[str, Any]) -> Identity:
+    """The identity that a session wrote down in its environment.json, NOBODY where it wrote none; names of its
+    specification are public."""
+    told = (environment or {}).get("identity") or {}
     user, host, home = (str(told.get(name) or "") for name in ("user", "host", "home"))
-    return Identity(user, host, home)
+    return Identity(user, host, home).but(_names(spec))
+
+
+def _names(spec: Mapping[str, Any]) -> list[str]:
+    """What a specification calls its booking, arm, node, model and engine."""
+    parts = [spec.get(name) for name in ("booking", "arm", "slot", "node", "model", "engine")]
+    named = [value for part in parts if isinstance(part, dict) for value in (part.get("name"), part.get("kind"))]
+    return [value for value in (*parts, *named) if isinstance(value, str)]
 
 
 def cover(data: bytes, *who: Identity) -> tuple[bytes, Counter[str]]:

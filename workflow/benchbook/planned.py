@@ -18,9 +18,10 @@ from benchbook.errors import SessionError
 @dataclass(frozen=True)
 class Planned:
     """`specs`: the specification of each store by name, in the order of the schedule; `superseded`: stores of earlier
-    specifications, which are still on disk and in no figure; `registered`: the registry's files that its noise is taken
-    from; `configured_in`: the folder, from the project's, that holds its config/; `configuration`: its files there;
-    `lacking`: in a draft, what of the schedule is not measured yet, a sentence each."""
+    specifications with their sessions, which are still on disk and in no figure; `registered`: the registry's files
+    that its noise is taken from; `configured_in`: the folder, from the project's, that holds its config/;
+    `configuration`: its files there; `lacking`: in a draft, what of the schedule is not measured yet, a sentence each.
+    """
 
     booking: Booking
     specs: Mapping[str, dict[str, Any]]
@@ -54,7 +55,7 @@ def planned(root: Path, booking_id: str, noise: Path, draft: bool = False) -> Pl
     launches = sorted(path.name for path in (root / results).glob("raw/*/[0-9]*-[0-9]*"))
     earlier = registry.earlier(root / noise, booking.node.kind, launches[0] if launches else None, booking.id)
     whole = Planned(
-        booking, specs, tuple(store for store in stores if store not in specs),
+        booking, specs, tuple(_named(root / results / f"raw/{store}") for store in stores if store not in specs),
         tuple(str(noise / path.relative_to(root / noise)) for path in earlier), Path(),
         tuple(files.used(root, booking)), False,
     )  # fmt: skip
@@ -69,6 +70,12 @@ def _measured_of(whole: Planned, results: Path) -> Planned:
                            "Measure one: snakemake --cores all report")  # fmt: skip
     lacking = tuple(_lacks(store, spec, results) for store, spec in whole.specs.items() if store not in there)
     return replace(whole, specs=there, lacking=lacking)
+
+
+def _named(store: Path) -> str:
+    """A store with the sessions that are in it."""
+    sessions = sorted(path.name for path in store.glob("[0-9]*-[0-9]*"))
+    return f"{store.name}: {', '.join(sessions) or 'no session'}"
 
 
 def _lacks(store: str, spec: Mapping[str, Any], results: Path) -> str:

@@ -69,7 +69,7 @@ class RawSession:
         """Who measured this session where, as it wrote down; nobody where it did not."""
         if not (self.folder / "environment.json").exists():
             return masking.NOBODY
-        return masking.of(self._json("environment.json").get("identity"))
+        return masking.of(self._json("environment.json"), self._json("spec.json"))
 
     @cached_property
     def server_log(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchbook import masking
+from benchbook import masking, rawdata
 from benchbook.errors import ArchiveError
 from benchbook.rawdata import SCRUBBED, scrubbed
 
@@ -80,9 +80,8 @@ def identities(results: Path, stores: Mapping[str, Any]) -> dict[str, masking.Id
     for store, manifest in stores.items():
         for session in manifest["sessions"]:
             folder = f"raw/{store}/{session['session']}"
-            path = results / folder / "environment.json"
-            told = json.loads(path.read_text(encoding="utf-8")).get("identity") if path.exists() else None
-            found[folder] = masking.of(told)
+            told = rawdata.RawSession(results / folder, session["status"])
+            found[folder] = told.identity
     return found
 
 

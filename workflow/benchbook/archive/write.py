@@ -69,7 +69,8 @@ def write(root: Path, asked: Asked, who: masking.Identity) -> dict[str, Any]:
 def _covered(
     results: Path, manifests: Mapping[str, Any], raw: Mapping[str, bytes], who: masking.Identity
 ) -> dict[str, bytes]:
-    covering = covered.Covering((who,), covered.earlier(results))
+    public = [manifest[name] for manifest in manifests.values() for name in ("booking", "arm")]
+    covering = covered.Covering((who.but([*public, *raw]),), covered.earlier(results))
     sessions = covered.identities(results, manifests)
     held = {name: covering.member(name, data, covered.owner(name, sessions)) for name, data in sorted(raw.items())}
     listed = covering.listed()

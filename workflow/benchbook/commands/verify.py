@@ -43,6 +43,8 @@ def _run(given: argparse.Namespace) -> int:
             print(finding)
         if len(told.findings) > PRINTED:
             print(f"and {len(told.findings) - PRINTED} more; --json has all of them")
+        for remark in told.remarks:
+            print(remark)
         verdict = f"NOT VERIFIED, {len(told.findings)} findings" if told.findings else "verified"
         print(f"{verdict}: {check.summary(told)}")
     return 1 if told.findings else 0

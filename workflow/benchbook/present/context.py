@@ -45,10 +45,10 @@ class ReportInput:
     `node` and `workload` are facts in the order shown, label to value. `frames` holds the tables of FRAMES as
     schema.check returns them. `figures` maps each name of chapters.FIGURES to SVG text. `sidecars` maps each of those
     names and of FRAMES to rule, script, code_fingerprint, run_ids and inputs (path to sha256). `schedule` is slot and
-    arm in the order of the booking. `superseded` lists the stores of earlier specifications that are still on disk.
-    `upstream` are the sidecars of what the tables were made of, for the chain behind each number; with them, `frames`
-    has table `sources`, too. `draft`: what of the booking is not measured yet, a sentence each; empty for a
-    final report.
+    arm in the order of the booking. `superseded` lists the stores of earlier specifications that are still on disk,
+    with their sessions. `upstream` are the sidecars of what the tables were made of, for the chain behind each number;
+    with them, `frames` has table `sources`, too. `draft`: what of the booking is not measured yet, a sentence each;
+    empty for a final report.
     """
 
     booking_id: str

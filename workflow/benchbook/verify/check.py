@@ -36,6 +36,7 @@ class Verified:
     files: int = 0
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "ok": not self.findings}
@@ -55,6 +56,9 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
     results = project / "results" / booking
     with tempfile.TemporaryDirectory(prefix="benchbook-verify-") as scratch:
         tree = project
+        if archive is not None and results.is_dir() and _is_of_an_earlier(report, archive):
+            told.remarks.append(f"{archive.name} is of an earlier state of this report: run snakemake archive.")
+            archive = None
         if archive is not None:
             say(f"reading every member of {archive.name}")
             found, told.members = members.check(archive)
@@ -76,6 +80,17 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
             _compare(report, results, anew, booking, told)
     told.seconds = time.monotonic() - began
     return told
+
+
+def _is_of_an_earlier(report: Path, archive: Path) -> bool:
+    """Whether the page was written anew since the archive was: it is as its rule left it, and another than archived."""
+    page_now = sha256(report / "report.html")
+    try:
+        archived = listed(archive)[f"reports/{report.resolve().name}/report.html"]["sha256"]
+        written = sidecar.read(report / "report.html")["output"]["sha256"]
+        return bool(archived != page_now == written)
+    except (BenchbookError, KeyError):
+        return False
 
 
 def _unpacked(archive: Path, into: Path, told: Verified) -> Path:
