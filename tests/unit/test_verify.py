@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 import reportinput
 from benchbook.archive import pack
+from benchbook.errors import ArchiveError
 from benchbook.measure.store import FILES
 from benchbook.present import report
-from benchbook.verify import members, page, raw, tables
+from benchbook.verify import check, members, page, raw, sidecars, tables
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,3 +176,25 @@ def test_every_member_of_an_archive_is_read(tmp_path):
         assert members.check(path)[0], at
     path.unlink()
     assert members.check(path)[0]
+
+
+def test_a_sidecar_that_says_another_origin_is_named(tmp_path):
+    shown, anew = tmp_path / "shown", tmp_path / "anew"
+    told = {"rule": "statistics", "script": "scripts/statistics.py", "params": {}, "run_ids": ["a"],
+            "inputs": {"b": "0"}, "output": {"sha256": "1"}, "code_fingerprint": "2"}  # fmt: skip
+    for folder in (shown, anew):
+        folder.mkdir()
+        (folder / "sweep.parquet.prov.json").write_text(json.dumps(told))
+    (shown / "sweep.parquet.prov.json").write_text(json.dumps({**told, "code_fingerprint": "3"}))
+    assert sidecars.check(shown, anew) == [], "another code may give the same numbers"
+    (shown / "sweep.parquet.prov.json").write_text(json.dumps({**told, "run_ids": ["b"], "inputs": {}}))
+    (finding,) = sidecars.check(shown, anew)
+    assert finding.address == "table:sweep" and finding.what.endswith("says another run_ids, inputs")
+    (shown / "sweep.parquet.prov.json").write_text("{")
+    assert sidecars.check(shown, anew)
+
+
+def test_a_folder_that_is_no_report_is_refused(tmp_path):
+    for folder in (Path("/nonexistent"), tmp_path):
+        with pytest.raises(ArchiveError, match="has no report"):
+            check.verify(folder, 1, print)

@@ -6,5 +6,6 @@ members.py    an archive's members against its own list
 recompute.py  the pipeline's own rules once more, on raw files alone
 page.py       report.html against the one made anew, each difference by its address
 tables.py     tables and figures against those made anew
+sidecars.py   what is said of their origin against what their rules say
 check.py      all of it, for one report
 """

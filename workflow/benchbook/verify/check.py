@@ -18,7 +18,7 @@ from benchbook.errors import ArchiveError, BenchbookError, ConfigError
 from benchbook.measure.store import sha256
 from benchbook.planned import Planned, planned
 from benchbook.provenance import sidecar
-from benchbook.verify import members, page, raw, recompute, tables
+from benchbook.verify import members, page, raw, recompute, sidecars, tables
 from benchbook.verify.finding import Finding
 
 Say = Callable[[str], None]
@@ -48,10 +48,10 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
     Raw files come from the archive where there is one, else from results/BOOKING.
     """
     began = time.monotonic()
+    if not (report / "report.html").is_file() or len(report.resolve().parents) < 2:
+        raise ArchiveError(f"{report} has no report.html. Name a folder reports/BOOKING, or run snakemake report.")
     project, booking = report.resolve().parents[1], report.resolve().name
     told = Verified(str(report))
-    if not (report / "report.html").is_file():
-        raise ArchiveError(f"{report} has no report.html. Name a folder reports/BOOKING, or run snakemake report.")
     archive = archive_of(report)
     results = project / "results" / booking
     with tempfile.TemporaryDirectory(prefix="benchbook-verify-") as scratch:
@@ -71,6 +71,7 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
             found, told.raw_files = raw.check(results, plan.stores)
             told.findings += found
         told.findings += _pdf(report, archive)
+        told.findings += _gone(report, archive)
         say(f"making the report anew from {told.source}, in a fresh process")
         anew = Path(scratch) / "anew"
         anew.mkdir()
@@ -134,12 +135,31 @@ def _compare(report: Path, results: Path, anew: Path, booking: str, told: Verifi
     shown = (report / "report.html").read_bytes().decode("utf-8", "surrogateescape")
     told.values = page.values(fresh)
     told.findings += page.compare(shown, fresh)
+    told.findings += sidecars.check(report, anew / f"reports/{booking}")
     made = anew / "results" / booking
     for folder, kind in ((report / "tables", "tables"), (report / "figures", "figures"), (results / "tables", "tables"),
                          (results / "figures", "figures")):  # fmt: skip
         found, count = tables.check(folder, made / kind)
+        found += sidecars.check(folder, made / kind)
         told.findings += found
         told.files += count
+
+
+def _gone(report: Path, archive: Path | None) -> list[Finding]:
+    """Tables and figures that were published beside the report, as its archive knows, and that are not there."""
+    if archive is None or not archive.is_file():
+        return []
+    booking = report.resolve().name
+    try:
+        names = [Path(name) for name in listed(archive)]
+    except BenchbookError:
+        return []
+    tables_of = [name.name for name in names if name.parts[:3] == ("reports", booking, "tables")]
+    wanted = {f"tables/{name}" for name in tables_of}
+    wanted |= {f"tables/{Path(name).stem}.parquet" for name in tables_of if name.endswith(".csv")}
+    wanted |= {f"figures/{name.name}" for name in names if name.parts[:3] == ("results", booking, "figures")}
+    return [Finding(name, "is missing beside the report; run snakemake archive again")
+            for name in sorted(wanted) if not (report / name).exists()]  # fmt: skip
 
 
 def _pdf(report: Path, archive: Path | None) -> list[Finding]:

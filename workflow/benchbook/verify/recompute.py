@@ -37,7 +37,7 @@ def lay_out(project: Path, tree: Path, planned: Planned, into: Path) -> None:
         _copy(results / SCRUBBED, place / SCRUBBED)
     for name in planned.configuration:
         _copy(tree / planned.configured_in / name, place / "archived" / name)
-    for name in planned.registered:
+    for name in (name for name in planned.registered if not Path(name).is_absolute()):
         _copy(tree / name if (tree / name).exists() else project / name, into / name)
     told = Restored(booking, tuple(planned.stores), planned.superseded, planned.registered, planned.configuration,
                     commit="", code={})  # fmt: skip

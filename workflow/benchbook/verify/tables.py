@@ -23,7 +23,7 @@ def check(shown: Path, anew: Path) -> tuple[list[Finding], int]:
     for path in files:
         made = anew / path.with_suffix(".parquet" if path.suffix == ".csv" else path.suffix).name
         if not made.exists():
-            found.append(Finding(str(path), "is made by no rule"))
+            found.append(Finding(_named(path), "is made by no rule"))
         elif path.suffix == ".csv":
             found += _csv(path, pd.read_parquet(made))
         elif sha256(path) != sha256(made):
@@ -31,19 +31,29 @@ def check(shown: Path, anew: Path) -> tuple[list[Finding], int]:
     return found, len(files)
 
 
+def _named(path: Path) -> str:
+    return "/".join(path.parts[-3:])
+
+
+def _shown(value: object) -> str:
+    """A cell as Python writes it, numbers in full."""
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
 def _bytes(path: Path) -> Finding:
     kind = "figure" if path.suffix == ".svg" else "table"
-    return Finding(f"{kind}:{path.stem}", f"{path} is not what its rule makes")
+    return Finding(f"{kind}:{path.stem}", f"{_named(path)} is not what its rule makes")
 
 
 def _parquet(path: Path, made: Path) -> list[Finding]:
     try:
         now, then = pd.read_parquet(path), pd.read_parquet(made)
     except (OSError, ValueError) as error:
-        return [Finding(f"table:{path.stem}", f"{path} cannot be read ({error})")]
+        return [Finding(f"table:{path.stem}", f"{_named(path)} cannot be read ({error})")]
     if list(now.columns) != list(then.columns) or len(now) != len(then):
         have, want = (f"{len(frame)} rows, {len(frame.columns)} columns" for frame in (now, then))
-        return [Finding(f"table:{path.stem}", f"{path} has other columns or rows than its rule makes", have, want)]
+        what = f"{_named(path)} has other columns or rows than its rule makes"
+        return [Finding(f"table:{path.stem}", what, have, want)]
     return list(_cells(path, now, then)) or [_bytes(path)]
 
 
@@ -57,7 +67,7 @@ def _cells(path: Path, now: pd.DataFrame, then: pd.DataFrame) -> Iterator[Findin
                     where = address(path.stem, rows[at], str(column))
                 except KeyError:
                     where = f"{path.stem}:row {at}:{column}"
-                yield Finding(where, f"{path} differs", repr(have), repr(want))
+                yield Finding(where, f"{_named(path)} differs", _shown(have), _shown(want))
 
 
 def _csv(path: Path, made: pd.DataFrame) -> Iterator[Finding]:
@@ -70,6 +80,6 @@ def _csv(path: Path, made: pd.DataFrame) -> Iterator[Finding]:
             if 0 < at <= len(made) and len(shown) == len(anew):
                 with suppress(KeyError):
                     name = row_key(path.stem, made.to_dict("records")[at - 1])
-            yield Finding(f"{path.stem}:{name}:*", f"line {at + 1} of {path} differs", have[:80], want[:80])
+            yield Finding(f"{path.stem}:{name}:*", f"line {at + 1} of {_named(path)} differs", have[:80], want[:80])
             return
-    yield Finding(f"table:{path.stem}", f"{path} has another number of lines", str(len(shown)), str(len(anew)))
+    yield Finding(f"table:{path.stem}", f"{_named(path)} has another number of lines", str(len(shown)), str(len(anew)))
