@@ -90,6 +90,10 @@ RAW = "results/b/raw/s1-a-0123456789ab/20260911-230548/bench.json"
     ({"a/../../x": b"x"}, True, "would lie outside the folder"),
     ({"c:\\\\x": b"x"}, True, "would lie outside the folder"),
     ({FILES: b"{"}, False, "has no readable files.json"),
+    ({FILES: b"[]"}, False, "has no readable files.json"),
+    ({FILES: b'{"files": {"a": 1}}'}, False, "has no readable files.json"),
+    ({FILES: b'{"files": {"a": {"sha256": "0"}}}'}, False, "has no readable files.json"),
+    ({".": b"x"}, True, "would lie outside the folder"),
     ({"results/b/archived.json": None}, True, "has no results/BOOKING/archived.json"),
 ])  # fmt: skip
 def test_an_archive_that_is_not_whole_is_refused_by_name(tmp_path, change, listed, sentence):
@@ -97,6 +101,27 @@ def test_an_archive_that_is_not_whole_is_refused_by_name(tmp_path, change, liste
     with pytest.raises(ArchiveError, match="^.*" + sentence.replace("\\", "\\\\")):
         unpack(changed, tmp_path / "out")
     assert not list(tmp_path.parent.glob("out")) and not (tmp_path / "x").exists()
+
+
+def test_a_member_that_is_a_link_is_refused(tmp_path):
+    path = written(tmp_path)
+    with zipfile.ZipFile(path) as opened:
+        members = {name: opened.read(name) for name in opened.namelist()}
+    out = tmp_path / "link.zip"
+    with zipfile.ZipFile(out, "w") as opened:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o120777 if name == RAW else 0o100644) << 16
+            opened.writestr(info, data)
+    with pytest.raises(ArchiveError, match="no plain file"):
+        unpack(out, tmp_path / "out")
+
+
+@pytest.mark.parametrize("note", ['{"archive": "../../x.zip"}', '{"archive": "/x.zip"}', "[]", '{"archive": 1}', "{"])
+def test_a_note_cannot_point_elsewhere(note, tmp_path):
+    (tmp_path / "archive.json").write_text(note)
+    with pytest.raises(ArchiveError, match="cannot be read"):
+        place.archive_of(tmp_path)
 
 
 def test_a_member_is_read_no_further_than_it_is_listed(tmp_path):

@@ -20,8 +20,11 @@ def archive_of(report: Path) -> Path | None:
     if not note.exists():
         return None
     try:
-        return report / str(json.loads(note.read_text(encoding="utf-8"))["archive"])
-    except (ValueError, KeyError) as error:
+        name = json.loads(note.read_text(encoding="utf-8"))["archive"]
+        if not isinstance(name, str) or name != Path(name).name:
+            raise ValueError("archive is no name of a file beside it")
+        return report / name
+    except (ValueError, KeyError, TypeError) as error:
         raise ArchiveError(f"{note} cannot be read ({error}). Run snakemake archive again.") from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from benchbook.errors import ArchiveError
 FILES = "files.json"
 ARCHIVED = "archived.json"
 _BLOCK = 1 << 20
+_LARGEST_LIST = 256 << 20
 # What zipfile raises for a file that is no zip, or a broken, encrypted or unknown kind of one.
 UNREADABLE = (OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
@@ -61,8 +63,13 @@ def read(archive: Path, name: str) -> bytes:
 
 def _listed(archive: Path, opened: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     try:
+        if opened.getinfo(FILES).file_size > _LARGEST_LIST:
+            raise ValueError("too large")
         listed: dict[str, dict[str, Any]] = json.loads(opened.read(FILES))["files"]
-    except (KeyError, ValueError) as error:
+        for told in listed.values():
+            if not (isinstance(told["sha256"], str) and isinstance(told["size_bytes"], int)):
+                raise ValueError("no sha256 or size")
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ArchiveError(f"{archive} is no archive of a booking: it has no readable {FILES}.") from error
     return listed
 
@@ -76,6 +83,10 @@ def _archived(archive: Path, listed: Mapping[str, Any]) -> str:
 
 def _check_names(archive: Path, opened: zipfile.ZipFile, listed: Mapping[str, Any]) -> None:
     names = [info.filename for info in opened.infolist() if info.filename != FILES]
+    odd = [info.filename for info in opened.infolist()
+           if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG)]  # fmt: skip
+    if odd:
+        raise ArchiveError(f"{archive} has a member that is no plain file: {odd[0]!r}. Do not unpack it.")
     extra = sorted(set(names) - set(listed))
     missing = sorted(set(listed) - set(names))
     if len(names) != len(set(names)):
@@ -85,7 +96,8 @@ def _check_names(archive: Path, opened: zipfile.ZipFile, listed: Mapping[str, An
         raise ArchiveError(f"{archive} {what}: it was changed after it was written. Take another copy of it.")
     for name in names:
         path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0] or name != str(path):
+        outside = not path.parts or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]
+        if outside or name != str(path):
             raise ArchiveError(f"{archive} has a member that would lie outside the folder: {name!r}. Do not unpack it.")
 
 

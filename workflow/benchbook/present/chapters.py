@@ -176,10 +176,11 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "wall_s", "run_share", "gap_median_s", "gap_max_s", Col("runs_done", of="runs_planned")], dense=True),
         "startup": table(sessions, "sessions", "Start-up as the server’s log tells it, and what sampling cost.", [
             "session_id", "slot", "arm", "boot_s", "load_s", "compile_s", "init_s", "kv_cache_tokens",
-            "sampler_cpu_share", "sampler_node_ms", *_if_any(sessions, "sampler_gpu_ms")], name="startup"),
+            "sampler_cpu_share", "sampler_node_ms", *_if_any(sessions, "sampler_gpu_ms")], name="startup",
+            dense=True),
         "memory": table(sessions, "sessions", "What the server’s log says of its memory and its captured graphs.", [
             "session_id", "slot", "arm", "weights_gib", "kv_memory_gib", "kv_cache_tokens", "graphs_piecewise",
-            "graphs_full", "capture_s", "capture_gib"], name="memory"),
+            "graphs_full", "capture_s", "capture_gib"], name="memory", dense=True),
         "steady": table(runs, "runs", "Steady window, whole waves and Little’s check of every run.", [
             "run_id", "slot", *_client_if_several(runs), "window_s", "throughput_tok_s", "window_throughput_tok_s",
             "waves", "whole_waves", "in_flight_mean", "fill", "little_delta", "little", "warmup_verdict", "tags"],

@@ -16,13 +16,14 @@ MOST = 6
 COUNTS = {
     "numbers": "What this booking had to work with: the node as its own tools described it, the bytes that a decode "
                "step must read, and the price. What is not known says so where it would stand.",
-    "metrics": "Little’s check refuses the throughput of [[little_refused]] of [[runs]] runs as steady and warns about "
-               "[[little_warn]].",
-    "baseline": "[[arms]] server configurations in [[sessions]] sessions. Nothing differs between the arms but what "
-                "the table lists; an arm is compared with the baseline of its comparison, by default the first.",
-    "boot": "[[sessions_complete]] of [[sessions]] sessions are complete. Of [[wall_s]] of node time [[run_share]] lay "
-            "inside measured runs; [[failures]] failures took [[failures_cost_s]].",
-    "changes": "[[claims]] claims beyond single values were judged. A difference between arms is one only where its "
+    "metrics": "Where it could be made, Little’s check refuses the throughput of [[little_refused]] of [[runs]] runs "
+               "as steady and warns about [[little_warn]].",
+    "baseline": "Server configurations (arms): [[arms]], in sessions: [[sessions]]. Nothing differs between the arms "
+                "but what the table lists; an arm is compared with the baseline of its comparison, by default the "
+                "first.",
+    "boot": "Sessions complete: [[sessions_complete]] of [[sessions]]. Of [[wall_s]] of node time [[run_share]] lay "
+            "inside measured runs. Failures: [[failures]], which took [[failures_cost_s]].",
+    "changes": "Claims judged beyond single values: [[claims]]. A difference between arms is one only where its "
                "level allows it: filled shapes may be quoted, hollow ones may not.",
     "elimination": "A cause is ruled out by a measurement of that cause, never by its being unlikely.",
 }  # fmt: skip

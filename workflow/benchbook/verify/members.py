@@ -33,7 +33,7 @@ def check(archive: Path) -> tuple[list[Finding], int]:
                 elif not _is(opened, name, listed[name]["sha256"]):
                     found.append(Finding(f"{archive.name}/{name}", "is not what was archived (sha256 differs)"))
             return found, len(listed)
-    except (*UNREADABLE, KeyError, ValueError) as error:
+    except (*UNREADABLE, KeyError, TypeError, ValueError) as error:
         return [*found, Finding(archive.name, f"cannot be read ({error})")], 0
 
 
