@@ -116,7 +116,7 @@ def test_an_error_after_200_fails_its_request_and_no_other():
     good, bad, _ = bench_result.requests(result)
     assert bad == bench_result.Request(False, "error in the stream: EngineCore died", 9.0, None, None, (), None, None)
     assert good.ok and good.output_tokens == 8 and good.tokens_from == "usage"
-    assert bench_result.summarise(result) == bench_result.Summary(16.0, pytest.approx(10.0))
+    assert bench_result.summarise(result, 2) == bench_result.Summary(16.0, pytest.approx(10.0), pytest.approx(10.0))
     judged = bench_result.judge(result, 3, 8)
     assert (judged.status, judged.kind) == ("incomplete", "requests") and "1 of 3 requests failed" in judged.reason
 

@@ -232,7 +232,16 @@ def test_every_request_failed_gives_nulls_and_the_reason():
               "latencies": [0.0, 0.0], "start_times": [CLOCK_S, CLOCK_S], "errors": ["T\nOSError: no", "x"]}
     judged = bench_result.judge(result, 2, 8)
     assert (judged.status, judged.reason) == ("failed", "all 2 requests failed: OSError: no")
-    assert bench_result.summarise(result) == bench_result.Summary(None, None)
+    assert bench_result.summarise(result, 2) == bench_result.Summary(None, None, None)
+
+
+def test_the_first_wave_is_what_was_sent_first_and_went_well():
+    result = {"duration": 1.0, "input_lens": [8] * 4, "output_lens": [11, 11, 0, 11], "ttfts": [0.1, 0.1, 0.0, 0.1],
+              "itls": [[0.04] * 10, [0.02] * 10, [], [0.03] * 10], "latencies": [0.5, 0.3, 0.0, 0.4],
+              "start_times": [CLOCK_S + 2, CLOCK_S, CLOCK_S, CLOCK_S + 1], "errors": ["", "", "no", ""]}  # fmt: skip
+    assert bench_result.summarise(result, 2).tpot_first_wave_ms == pytest.approx(20)
+    assert bench_result.summarise(result, 3).tpot_first_wave_ms == pytest.approx(25)
+    assert bench_result.summarise(result, 4).tpot_mean_ms == pytest.approx(30)
 
 
 def test_an_empty_answer_is_not_a_request_that_went_well():

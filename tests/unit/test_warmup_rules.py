@@ -173,6 +173,19 @@ def test_runs_measured_once_more_are_judged_from_the_last_run_before_them(again,
     assert warmup.gate(W, LAST, series([10, 12, 12]), again).outcome == outcome
 
 
+def test_the_gate_holds_a_reading_against_the_first_wave_of_a_run_and_not_against_its_prefill():
+    """Readings of 10 ms and runs of 10.3 ms whose first waves took 10 ms: the server has not moved."""
+    slower = [replace(run, tpot_first_wave_ms=10.0) for run in series([10.3, 10.3, 10.3])]
+    assert warmup.gate(W, LAST, slower).outcome == PASSED
+    moved = [replace(run, tpot_first_wave_ms=10.3) for run in slower]
+    assert warmup.gate(W, LAST, moved).outcome == FAILED
+    trending = [replace(run, tpot_first_wave_ms=10.0) for run in series([10.3, 10.45, 10.6])]
+    assert warmup.gate(W, LAST, trending).outcome == FAILED
+    assert warmup.gate(W, LAST, series([10.3, 10.3, 10.3])).outcome == FAILED, "a record that does not say"
+    again = [replace(run, tpot_first_wave_ms=9.0) for run in series([10.6, 10.6, 10.6])]
+    assert warmup.gate(W, LAST, trending, again).outcome == warmup.RERUN_PASSED, "runs are held against runs as they are"
+
+
 def test_a_gate_that_passed_needs_no_second_set():
     assert warmup.gate(W, LAST, series([10, 10, 10]), series([99, 10, 10])).outcome == PASSED
 
@@ -238,7 +251,7 @@ def test_a_recorded_warmup_is_not_accepted_at_its_second_reading():
     work = [(datetime.strptime(f"2026-{time}", "%Y-%m-%d %H:%M:%S"), line) for time, line in late_work(log[started:])]
     readings, late = [], []
     for result in results:
-        summary = bench_result.summarise(result)
+        summary = bench_result.summarise(result, int(result["max_concurrency"]))
         end = datetime.strptime(result["date"], "%Y%m%d-%H%M%S")
         start = end - timedelta(seconds=result["duration"] + 1)  # both stamps are cut to the second
         late.append([line for time, line in work if start <= time <= end])

@@ -118,7 +118,7 @@ def _write(
     result, folder = item.result, session / kind / name
     asked = item.output_tokens or spec["workload"]["output_tokens"]
     judged = bench_result.judge(result, result["num_prompts"], asked)
-    summary = bench_result.summarise(result)
+    summary = bench_result.summarise(result, int(result["max_concurrency"]))
     m_start_s = min(result["start_times"])
     t_start_s = m_start_s + offset_s
     t_end_s = t_start_s + result["duration"]
@@ -128,6 +128,7 @@ def _write(
         seed=0, status=judged.status, failure_kind=judged.kind, reason=judged.reason, t_start_s=t_start_s,
         t_end_s=t_end_s, m_start_s=m_start_s, m_end_s=m_start_s + result["duration"],
         throughput_tok_s=summary.throughput_tok_s, tpot_mean_ms=summary.tpot_mean_ms,
+        tpot_first_wave_ms=summary.tpot_first_wave_ms,
         stalls=bench_result.stalls(bench_result.requests(result)), log_start=log_start, log_end=log_end,
     )  # fmt: skip
     store.write_json(folder / "bench.json", result)

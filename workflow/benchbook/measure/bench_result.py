@@ -170,20 +170,29 @@ def _chunk_times(ttft_s: float | None, gaps_s: Sequence[float], note: Mapping[st
 
 @dataclass(frozen=True)
 class Summary:
-    """Throughput and mean TPOT of a run; None where no request ended well."""
+    """Throughput and mean TPOT of a run, and mean TPOT of its first wave; None where no request ended well."""
 
     throughput_tok_s: float | None
     tpot_mean_ms: float | None
+    tpot_first_wave_ms: float | None
 
 
-def summarise(result: Mapping[str, Any]) -> Summary:
-    good = [request for request in requests(result) if request.ok]
-    tpots = [request.tpot_s for request in good if request.tpot_s is not None]
+def summarise(result: Mapping[str, Any], concurrency: int) -> Summary:
+    """`concurrency`: requests of a wave; the first wave is those that were sent first."""
+    listed = requests(result)
+    good = [request for request in listed if request.ok]
     tokens = sum(request.output_tokens or 0 for request in good)
+    sent = sorted((request for request in listed if request.start_s is not None), key=lambda sent: sent.start_s or 0.0)
     return Summary(
         throughput_tok_s=tokens / result["duration"] if good and result["duration"] > 0 else None,
-        tpot_mean_ms=1000 * math.fsum(tpots) / len(tpots) if tpots else None,
+        tpot_mean_ms=_tpot_mean_ms(good),
+        tpot_first_wave_ms=_tpot_mean_ms(sent[:concurrency]),
     )
+
+
+def _tpot_mean_ms(listed: Sequence[Request]) -> float | None:
+    tpots = [request.tpot_s for request in listed if request.ok and request.tpot_s is not None]
+    return 1000 * math.fsum(tpots) / len(tpots) if tpots else None
 
 
 def stalls(listed: Sequence[Request]) -> int:

@@ -59,6 +59,7 @@ class Outcome:
     m_end_s: float | None
     throughput_tok_s: float | None
     tpot_mean_ms: float | None
+    tpot_first_wave_ms: float | None
     stalls: int | None
     log_start: int | None
     log_end: int | None
@@ -146,7 +147,7 @@ class Bench:
         self, task: Task, result_file: Path, reply: dict[str, Any] | None, gone: ClientGone | None,
         t_start_s: float, t_end_s: float, log_start: int | None,
     ) -> Outcome:  # fmt: skip
-        summary, stalls = bench_result.Summary(None, None), None
+        summary, stalls = bench_result.Summary(None, None, None), None
         if gone is not None:
             judgement = bench_result.Judgement("failed", _gone_kind(gone), str(gone))
         elif reply is not None and not reply["ok"]:
@@ -158,7 +159,7 @@ class Bench:
                 result = store.read_json(result_file)
                 asked = self.workload.get("output_tokens")
                 judgement = bench_result.judge(result, task.num_prompts, asked if isinstance(asked, int) else None)
-                summary = bench_result.summarise(result)
+                summary = bench_result.summarise(result, task.concurrency)
                 stalls = bench_result.stalls(bench_result.requests(result))
             except (StoreError, KeyError, ValueError, TypeError) as error:
                 told = f"the benchmark's result cannot be read ({type(error).__name__}: {error})"
@@ -172,7 +173,7 @@ class Bench:
             t_start_s=reply["t_start_s"] if reply else t_start_s, t_end_s=reply["t_end_s"] if reply else t_end_s,
             m_start_s=reply["m_start_s"] if reply else None, m_end_s=reply["m_end_s"] if reply else None,
             throughput_tok_s=summary.throughput_tok_s, tpot_mean_ms=summary.tpot_mean_ms,
-            stalls=stalls, log_start=log_start, log_end=self._log_size(),
+            tpot_first_wave_ms=summary.tpot_first_wave_ms, stalls=stalls, log_start=log_start, log_end=self._log_size(),
             client=reply.get("client") if reply else None, client_name=task.client,
         )  # fmt: skip
 
