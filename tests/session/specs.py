@@ -14,7 +14,8 @@ def make(
     python: Path | str = FAKE_PYTHON, *, args: dict[str, Any] | None = None, env: dict[str, str] | None = None,
     concurrency: tuple[int, ...] = (1, 2), repeats: int = 2, waves: int = 2, output_tokens: int = 8,
     input_tokens: int = 8, model: str = "/nowhere", port: int | None = None, readings: int = 3,
-    warmup: dict[str, Any] | None = None, clients: tuple[str, ...] = ("native",), **limits: float,
+    warmup: dict[str, Any] | None = None, clients: tuple[str, ...] = ("native",), cpus: int | None = None,
+    **limits: float,
 ) -> dict[str, Any]:  # fmt: skip
     """A specification of one arm; `env` goes to the engine and so to the server and the client vllm-bench.
 
@@ -56,5 +57,7 @@ def make(
             for level in concurrency
         ],
     }  # fmt: skip
+    if cpus is not None:
+        value["server"]["cpus"] = cpus
     value["spec_hash"] = specification.spec_hash(value)
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
@@ -71,6 +72,29 @@ def test_every_request_failed(measured, client):
         assert record["throughput_tok_s"] is None and record["tpot_mean_ms"] is None
     verdicts = [store.read_json(path) for path in raw.folder.glob("warmup/verdict_c*.json")]
     assert {verdict["verdict"] for verdict in verdicts} == {"UNWARMED"}
+
+
+def test_a_pinned_server_is_seen_on_its_cores_at_the_beginning_and_at_the_end(measured):
+    _, (raw,) = measured(specs.make(cpus=1))
+    noted = raw.ending["cpu_set"]
+    assert raw.status == "complete" and noted["asked"] == len(noted["cpus"]) == 1
+    for when in ("ready", "end"):
+        assert noted[when]["threads"] >= 1 and noted[when]["cpus"] == noted["cpus"]
+
+
+def test_a_server_that_sets_a_cpu_set_of_its_own_is_not_measured(measured, monkeypatch):
+    monkeypatch.setattr(boot.cpu_set, "choose", lambda count: [0])
+    monkeypatch.setattr(boot.cpu_set, "pinned", lambda cpus: contextlib.nullcontext())
+    manifest, (raw,) = measured(specs.make(cpus=1))
+    assert manifest["measured"] == [] and raw.ending["failure"]["what"] == "boot"
+    assert "was started on cores 0, and its threads may run on 0-" in raw.ending["reason"]
+
+
+def test_more_cores_than_there_are_is_a_boot_that_failed(measured):
+    manifest, (raw,) = measured(specs.make(cpus=4096))
+    assert manifest["measured"] == [] and raw.ending["failure"]["what"] == "boot"
+    assert "4096 cores were asked for" in raw.ending["reason"] and "larger node" in raw.ending["reason"]
+    assert not (raw.folder / "server.log").exists()
 
 
 def test_an_occupied_port(measured):

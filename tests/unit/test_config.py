@@ -17,6 +17,7 @@ from benchbook.config.check import SCHEMAS, check, schema
 from benchbook.config.load import load_booking, load_config
 from benchbook.config.messages import Problems, dotted, listed
 from benchbook.config.read import Document
+from benchbook.config.spec import session_specs
 from benchbook.errors import ConfigError
 from benchbook.measure.warmup import Converged, TwoAgree
 from hypothesis import given, settings
@@ -29,8 +30,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 REMOVED = object()
 FILE = "config/bookings/b.yaml"
 NAMES = ("config", "booking", "node", "model", "engine")
-FULL = "title, question, node, model, engine, client, client_engine, sealed, recorded, server, arms, workload, "
-FULL += "warmup, schedule, limits, thresholds and 5 more"
+FULL = "title, question, node, model, draft_model, engine, client, client_engine, sealed, recorded, server, arms, "
+FULL += "workload, warmup, schedule, limits and 6 more"
 WORKLOAD = "kind, endpoint, connections, input_tokens, output_tokens, prefix_tokens, prefixes, tools, shared_tokens, "
 WORKLOAD += "chars_per_token, path, repeat, concurrency, waves, num_prompts, repeats and 1 more"
 LENGTH = "a distribution (a map with distribution and its parameters)"
@@ -132,6 +133,24 @@ def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     assert (booking.telemetry.sample_hz, booking.telemetry.metrics_hz) == (5, 2)
     assert booking.expected_failures == ()
     assert (booking.question, booking.node.kind, booking.model.path) == (None, "box", "org/tiny")
+
+
+def test_an_arm_may_be_pinned_to_cores_and_says_so_in_its_specification(tmp_path: Path) -> None:
+    root = tree(tmp_path, edited((("arms", 1, "cpus"), 2), (("arms", 1, "args"), {})))
+    booking = load_booking(root, "b")
+    assert [arm.cpus for arm in booking.arms] == [None, 2], "cores alone make another server"
+    plain, pinned = session_specs(booking, root)[:2]
+    assert "cpus" not in plain["server"] and pinned["server"]["cpus"] == 2
+    assert plain["spec_hash"] != pinned["spec_hash"]
+
+
+def test_a_draft_model_goes_into_the_specification_beside_the_model(tmp_path: Path) -> None:
+    asked = {"speculative-config": '{"model": "{draft_model}", "num_speculative_tokens": 3}'}
+    text = edited((("draft_model",), "tiny"), (("arms", 1, "args"), asked))
+    booking = load_booking(tree(tmp_path, text), "b")
+    specs = session_specs(booking, tmp_path)
+    assert all(spec["draft_model"]["name"] == "tiny" for spec in specs)
+    assert specs[1]["server"]["args"]["speculative-config"] == asked["speculative-config"]
 
 
 def test_two_agree_has_limits_of_its_own(tmp_path: Path) -> None:
@@ -279,6 +298,16 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ([(("sealed",), "yes")], 'sealed = "yes" is text; give true or false.'),
     ([(("node",), "bx")], 'node = "bx" is not a node (config/nodes/ has box); did you mean box?'),
     (
+        [(("draft_model",), "tiny")],
+        'draft_model = "tiny" is used by no server; put {draft_model} where a flag names its directory, as in '
+        "speculative-config, or remove the key.",
+    ),
+    (
+        [(("arms", 1, "args"), {"speculative-config": "{draft_model}"})],
+        'arms[1].args.speculative-config = "{draft_model}" uses {draft_model}, and no draft model is named; add '
+        "draft_model: and a name of a file in config/models/.",
+    ),
+    (
         [(("model",), "zzz")],
         'model = "zzz" is not a model (config/models/ has tiny); use one of these or add config/models/zzz.yaml.',
     ),
@@ -304,8 +333,8 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     (
         [(("arms", 1, "args"), {"max-model-len": "1024", "enforce-eager": False})],
-        'arms[1] ("eager") has the same arguments, environment and engine as arms[0] ("baseline"), so nothing would be '
-        "compared; change or remove one of them.",
+        'arms[1] ("eager") has the same arguments, environment, engine and cores as arms[0] ("baseline"), so nothing '
+        "would be compared; change or remove one of them.",
     ),
     (
         [(("arms", 1, "args"), {"--max-model-len": 5})],

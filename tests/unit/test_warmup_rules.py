@@ -183,7 +183,7 @@ def test_the_gate_holds_a_reading_against_the_first_wave_of_a_run_and_not_agains
     assert warmup.gate(W, LAST, trending).outcome == FAILED
     assert warmup.gate(W, LAST, series([10.3, 10.3, 10.3])).outcome == FAILED, "a record that does not say"
     again = [replace(run, tpot_first_wave_ms=9.0) for run in series([10.6, 10.6, 10.6])]
-    assert warmup.gate(W, LAST, trending, again).outcome == warmup.RERUN_PASSED, "runs are held against runs as they are"
+    assert warmup.gate(W, LAST, trending, again).outcome == warmup.RERUN_PASSED, "runs are held against runs"
 
 
 def test_a_gate_that_passed_needs_no_second_set():

@@ -140,8 +140,12 @@ def session_needs(wildcards):
     """
     spec = PLANNED.specs[wildcards.store]
     needs = {engine_stamp(spec["engine"]), engine_stamp(spec["client_engine"])} - {None}
-    if spec["model"]["config"] is not None:
-        needs.add(f"{spec['model']['path']}/config.json")
+    models = [spec["model"], *([spec["draft_model"]] if "draft_model" in spec else [])]
+    needs |= {
+        f"{model['path']}/config.json"
+        for model in models
+        if model["config"] is not None
+    }
     place = STORES.index(wildcards.store)
     if place:
         needs.add(str(RESULTS / f"sessions/{STORES[place - 1]}.json"))

@@ -43,6 +43,8 @@ TAGS = {
                        "server.args.api-server-count: 4"),
     "MISMATCH": Remedy("client, /metrics and log count differently", "find who miscounts (chapter Client, server and "
                        "scheduler), then measure again", "benchbook check on the run's result"),
+    "UNPINNED": Remedy("the server was not seen to stay on its cores", "take out what sets a CPU set inside the server",
+                       "server.env.VLLM_CPU_OMP_THREADS_BIND and server.args.numa-bind: null"),
     "RETOKENIZED": Remedy("output tokens were counted by the client", "use the server's own count",
                           "client: native"),
     "BOOKING": Remedy("the sides are of different bookings", "boot both arms in one booking",

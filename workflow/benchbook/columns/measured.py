@@ -192,6 +192,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "kernel": Column("string", "", "operating system kernel"),
         "cpu_model": Column("string", "", "CPU model name", "not recorded, or the kernel does not say"),
         "cores": Column("Int64", "", "cores the session may use (affinity)"),
+        "server_cpus": Column("Int64", "", "cores that the server was pinned to", "not pinned"),
+        "server_cpus_held": Column("boolean", "", "whether /proc shows all its threads on them, when ready and at the "
+                                   "end (if it lived so long)", "not pinned, or not seen"),
         "memory_gib": Column("Float64", "GiB", "memory of the node"),
         "gpus": Column("string", "", "GPU models", NO_GPU),
         "driver": Column("string", "", "GPU driver version", f"not recorded, or {NO_GPU}"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchbook.config import spec, warmup_facts, workload_facts
 from benchbook.config.check import schema
-from benchbook.config.load import Booking
+from benchbook.config.load import Arm, Booking
 
 _MEANINGS = {
     "steady_window_min_s": ("s", "at least", "width of a run's steady window"),
@@ -45,10 +45,11 @@ def report_facts(booking: Booking) -> dict[str, Any]:
             "repeats per session": workload_facts.repeats(workload),
             "load client": workload_facts.client(booking),
             "boots": _boots(booking),
+            **({"draft model": booking.draft_model.name} if booking.draft_model else {}),
             "server": " ".join(_words(booking.server.args)) or "the engine's defaults",
         },
         "arms": [
-            {"name": arm.name, "description": arm.description or "", "args": _told(arm.args, arm.env)}
+            {"name": arm.name, "description": arm.description or "", "args": _told(arm)}
             for arm in booking.arms
         ],
         "warmup_rule": warmup_facts.sentence(warmup),
@@ -74,6 +75,7 @@ def _boots(booking: Booking) -> str:
     return "cold (empty compile cache)" if booking.schedule.cold_boot else "warm (the node's compile cache)"
 
 
-def _told(args: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """Flags and environment of an arm as they are printed: a bare flag has no value."""
-    return {f"--{name}": "" if value is True else value for name, value in args.items()} | dict(env)
+def _told(arm: Arm) -> dict[str, Any]:
+    """Flags, environment and cores of an arm as they are printed: a bare flag has no value."""
+    cores = {} if arm.cpus is None else {"cores of the server": arm.cpus}
+    return {f"--{name}": "" if value is True else value for name, value in arm.args.items()} | dict(arm.env) | cores

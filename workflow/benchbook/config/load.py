@@ -115,6 +115,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
 
     node = _node(root, file, data, problems)
     model = _model(root, file, data, problems)
+    draft = _model(root, file, data, problems, "draft_model")
     engines = Engines(root, file, booking, problems)
     engine = engines.get(data["engine"], ("engine",)) if "engine" in data else None
     given = "client_engine" in data
@@ -122,6 +123,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
     if problems.sound(file, "client") and VLLM_BENCH in workload.clients(data):
         rules.check_client_engine(engine, client, given, file, problems)
     rules.check_flags(data, file, problems)
+    rules.check_draft_model(data, file, problems)
     rules.check_arm_names(data, file, problems)
     rules.check_expected_failures(data, file, problems)
     arms = _arms(file, booking, engine, engines, problems)
@@ -166,6 +168,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         expected_failures=tuple(ExpectedFailure(**failure) for failure in data["expected_failures"]),
         comparisons=claims.comparisons(data),
         hypotheses=claims.hypotheses(data),
+        draft_model=draft,
     )
 
 
@@ -179,19 +182,23 @@ def _floats(section: dict[str, Any]) -> dict[str, float]:
 
 
 def _named(
-    root: Path, kind: str, file: str, booking: dict[str, Any], problems: Problems
+    root: Path, kind: str, file: str, booking: dict[str, Any], problems: Problems, key: str | None = None
 ) -> tuple[str, dict[str, Any]] | None:
-    """The name and the checked content of the node or model file that the booking names, if all is well with it."""
-    if kind not in booking or not problems.sound(file, kind):
+    """The name and the checked content of the node or model file that the booking names, if all is well with it.
+
+    `key`: where the booking names it, by default its kind.
+    """
+    key = key or kind
+    if key not in booking or not problems.sound(file, key):
         return None
-    name: str = booking[kind]
+    name: str = booking[key]
     named = f"config/{kind}s/{name}.yaml"
     try:
         document = read(root, named, problems)
     except FileNotFoundError:
         where = f"config/{kind}s/ has"
         advice = unknown(name, stems(root, f"{kind}s"), where, f"use one of these or add {named}")
-        problems.add(file, (kind,), f"is not a {kind} {advice}", name)
+        problems.add(file, (key,), f"is not a {kind} {advice}", name)
         return None
     checked = check(document, kind, named, problems) if document else Document({})
     return (name, checked.data) if problems.sound(named) else None
@@ -209,8 +216,10 @@ def _node(root: Path, file: str, booking: dict[str, Any], problems: Problems) ->
     return Node(name, data["description"], price, data["gpus"], bandwidth, rate, data.get("kind", name))
 
 
-def _model(root: Path, file: str, booking: dict[str, Any], problems: Problems) -> Model | None:
-    found = _named(root, "model", file, booking, problems)
+def _model(
+    root: Path, file: str, booking: dict[str, Any], problems: Problems, key: str = "model"
+) -> Model | None:
+    found = _named(root, "model", file, booking, problems, key)
     if found is None:
         return None
     name, data = found
@@ -237,6 +246,7 @@ def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines,
             engine=own,
             server_args=rules.server_args(server["args"], data["args"]),
             server_env={**own.env, **common_env, **env},
+            cpus=data.get("cpus"),
         )
     return arms
 

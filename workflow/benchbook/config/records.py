@@ -75,7 +75,7 @@ class Arm:
     """A server configuration: `args` and `env` are its own, `server_args` and `server_env` what its server gets.
 
     `server_args` holds no null and no false: those flags are left out. `server_env` is the engine's environment,
-    changed by the booking's, changed by the arm's.
+    changed by the booking's, changed by the arm's. `cpus`: cores that it is pinned to, None for all.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Arm:
     engine: Engine
     server_args: Args
     server_env: Env
+    cpus: int | None = None
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Booking:
 
     `client`: names of the load clients, several to hold them against each other. `client_engine`: where the client
     vllm-bench runs; None where that is not among them. `recorded`: folder of the recording that is adopted instead of
-    measuring; None for a booking that is measured.
+    measuring; None for a booking that is measured. `draft_model`: what `{draft_model}` in a server's flags stands for.
     """
 
     id: str
@@ -233,3 +234,4 @@ class Booking:
     expected_failures: tuple[ExpectedFailure, ...]
     comparisons: Comparisons
     hypotheses: tuple[Hypothesis, ...]
+    draft_model: Model | None = None

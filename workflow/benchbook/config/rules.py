@@ -17,6 +17,7 @@ from benchbook.config.messages import Key, Problems, dotted, listed, unknown
 from benchbook.config.records import Arm, Engine
 from benchbook.errors import WorkloadError
 from benchbook.measure.client.workloads import count_in
+from benchbook.measure.specification import DRAFT
 from benchbook.measure.warmup import RULES, Converged
 
 Data = dict[str, Any]
@@ -73,6 +74,26 @@ def _flag(flag: str, args: Mapping[str, Any]) -> str | None:
     return None
 
 
+def check_draft_model(booking: Data, file: str, problems: Problems) -> None:
+    """A draft model is one that a server's flags use, and flags use none that is not named."""
+    named = "draft_model" in booking
+    places: list[tuple[Key, str, Any]] = []
+    arms = sound_arms(booking, file, problems)
+    holders: list[tuple[Key, Any]] = [(("server",), booking.get("server"))]
+    holders += [(("arms", index), arm) for index, arm in arms.items()]
+    for holder, server in holders:
+        args = server.get("args") if isinstance(server, dict) else None
+        if isinstance(args, dict):
+            places += [((*holder, "args", flag), flag, value) for flag, value in args.items() if DRAFT in str(value)]
+    if places and not named:
+        key, _, value = places[0]
+        problems.add(file, key, f"uses {DRAFT}, and no draft model is named; add draft_model: and a name of a file in "
+                                "config/models/.", value)  # fmt: skip
+    if named and not places:
+        problems.add(file, ("draft_model",), f"is used by no server; put {DRAFT} where a flag names its directory, as "
+                     "in speculative-config, or remove the key.", booking["draft_model"])  # fmt: skip
+
+
 def check_arm_names(booking: Data, file: str, problems: Problems) -> None:
     """No two arms share a name, since run and file names hold it."""
     first: dict[str, int] = {}
@@ -98,7 +119,7 @@ def check_same_arms(arms: Mapping[int, Arm], file: str, problems: Problems) -> N
             problems.add(
                 file,
                 ("arms", index),
-                f'("{arm.name}") has the same arguments, environment and engine as {dotted(("arms", other))} '
+                f'("{arm.name}") has the same arguments, environment, engine and cores as {dotted(("arms", other))} '
                 f'("{arms[other].name}"), so nothing would be compared; change or remove one of them.',
             )
         first.setdefault(server, index)
@@ -112,7 +133,7 @@ def _server(arm: Arm) -> str:
     }
     engine = arm.engine
     start = [engine.kind, engine.requirements, engine.python, engine.command]
-    return json.dumps([args, dict(arm.server_env), start], sort_keys=True)
+    return json.dumps([args, dict(arm.server_env), start, arm.cpus], sort_keys=True)
 
 
 def check_prompts(booking: Data, file: str, problems: Problems) -> None:

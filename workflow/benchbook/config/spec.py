@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.config import claims_facts, schedule, workload
-from benchbook.config.load import Arm, Booking, Engine
+from benchbook.config.load import Arm, Booking, Engine, Model
 from benchbook.measure.specification import SPEC_SCHEMA, digest, spec_hash
 from benchbook.measure.warmup import Converged
 
@@ -40,7 +40,8 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
         "positions": positions,
         "arm": arm.name,
         "node": {"name": booking.node.name, "kind": booking.node.kind, "gpus": booking.node.gpus},
-        "model": _model(booking),
+        "model": _model(booking.model),
+        **({"draft_model": _model(booking.draft_model)} if booking.draft_model else {}),
         "engine": _engine(arm.engine, root),
         "client": list(booking.client),
         "client_engine": _engine(booking.client_engine, root) if booking.client_engine else None,
@@ -49,6 +50,7 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
             "env": dict(arm.server_env),
             "port": booking.server.port,
             "cold_boot": booking.schedule.cold_boot,
+            **({"cpus": arm.cpus} if arm.cpus is not None else {}),
         },
         "endpoint": booking.workload.endpoint,
         "connections": booking.workload.connections,
@@ -68,8 +70,7 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
     return spec
 
 
-def _model(booking: Booking) -> dict[str, Any]:
-    model = booking.model
+def _model(model: Model) -> dict[str, Any]:
     if model.config is not None:
         config = dict(model.config)
         return {"name": model.name, "path": f".models/{model.name}-{digest(config)}", "local": True, "config": config}

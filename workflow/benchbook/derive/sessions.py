@@ -11,6 +11,7 @@ from benchbook import schema
 from benchbook.derive import warmup
 from benchbook.derive.bench import Expectations, expected
 from benchbook.errors import TableError
+from benchbook.measure import cpu_set
 from benchbook.rawdata import RawSession
 
 GIB = 2**30
@@ -70,6 +71,7 @@ def row(
         "sampler_node_ms": sources.get("node", {}).get("wall_p99_ms"),
         "sampler_gpu_ms": sources.get("gpu", {}).get("wall_p99_ms"),
         **_environment(session.environment, spec),
+        **_cpu_set(ending.get("cpu_set")),
         **{name: boot["facts"][name] for name in BOOT_FACTS},
         "engine_version": boot["facts"]["version"] or _installed(session.environment),
         "failure_class": boot["failure"]["failure_class"] if boot["failure"] else failure.get("what"),
@@ -124,6 +126,13 @@ def _environment(environment: Mapping[str, Any] | None, spec: Mapping[str, Any])
         "gpus": ", ".join(device["name"] or "unnamed" for device in gpu["devices"]) or None,
         "driver": gpu["driver"],
     }
+
+
+def _cpu_set(noted: Mapping[str, Any] | None) -> dict[str, Any]:
+    if noted is None:
+        return {"server_cpus": None, "server_cpus_held": None}
+    held = [cpu_set.held(noted["cpus"], noted[when]) for when in ("ready", "end")]
+    return {"server_cpus": noted["asked"], "server_cpus_held": False if False in held else held[0]}
 
 
 def _installed(environment: Mapping[str, Any] | None) -> str | None:

@@ -6,6 +6,7 @@
     STALLED      requests stood still                   FRONTEND    requests were stuck before the engine
     BIMODAL      TTFTs fall into two groups             MISMATCH    client, /metrics and log count differently
     THROTTLED    the GPU was held back                  RETOKENIZED output tokens were counted by the client
+    UNPINNED     the server left the cores that its arm names, or nobody saw that it stayed
     REGIME       preemptions, requests waiting, or a step beyond the largest captured graph (derive/regime.py)
 
 The run by itself gives the first five and the last; the rest need what else was watched while it ran.
@@ -24,7 +25,7 @@ from benchbook.derive import little, regime, window
 from benchbook.engines.vllm_layout import Layout
 
 ORDER = ("INCOMPLETE", "UNWARMED", "UNSTEADY", "STALLED", "BIMODAL", "THROTTLED", "CLIENT", "CACHED", "REGIME",
-         "TELEM", "FRONTEND", "MISMATCH", "RETOKENIZED")  # fmt: skip
+         "TELEM", "FRONTEND", "MISMATCH", "UNPINNED", "RETOKENIZED")  # fmt: skip
 
 
 def of_run(run: Mapping[str, Any], thresholds: Mapping[str, float]) -> list[str]:
@@ -64,6 +65,8 @@ def with_observers(
     seen = {name: {row["run_id"]: row for row in tables[name].to_dict("records")}
             for name in ("telemetry", "client", "scheduler")}  # fmt: skip
     graphs = dict(zip(tables["sessions"]["session_id"], tables["sessions"]["graph_tokens_max"], strict=True))
+    pinned = tables["sessions"].dropna(subset=["server_cpus"])
+    unpinned = set(pinned.loc[~pinned["server_cpus_held"].fillna(False).astype(bool), "session_id"])
     differing = set(counts.loc[counts["outcome"] == "differs", "run_id"])
     tagged = []
     for run in runs.to_dict("records"):
@@ -86,6 +89,8 @@ def with_observers(
             found.add("FRONTEND")
         if run["run_id"] in differing:
             found.add("MISMATCH")
+        if run["session_id"] in unpinned:
+            found.add("UNPINNED")
         tagged.append(",".join(tag for tag in ORDER if tag in found))
     return schema.check(runs.assign(tags=tagged), "runs")
 

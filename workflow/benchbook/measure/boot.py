@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.engines import log_lines, vllm
-from benchbook.measure import asked, cgroup, environment, processes, store, warmup, web
+from benchbook.measure import asked, cgroup, cpu_set, environment, processes, store, warmup, web
 from benchbook.measure.bench_run import Bench, Outcome, Task
 from benchbook.measure.client_process import Client, ClientGone, native_command, native_environment
 from benchbook.measure.guard import Guard
 from benchbook.measure.interrupt import Interrupted, Interruptible
 from benchbook.measure.progress import Progress, Told
 from benchbook.measure.server import Server
-from benchbook.measure.specification import VLLM_BENCH
+from benchbook.measure.specification import DRAFT, VLLM_BENCH
 from benchbook.measure.telemetry import Sampler
 
 INTERRUPTED_PATIENCE_S = 5.0
@@ -70,6 +70,7 @@ class Boot:
         self._clients: dict[str, Client] = {}
         self._expected_tok_s: dict[int, float | None] = {}
         self._cache: Path | None = None
+        self._cpu_set: dict[str, Any] | None = None
         raised: BaseException | None = None
         telemetry = self.spec["telemetry"]
         store.write_json(self.folder / "spec.json", self.spec)
@@ -102,6 +103,7 @@ class Boot:
         store.write_json(self.folder / "session.json", {
             "session": self.folder.name, "status": self.status, "reason": self.failure and self.failure["reason"],
             "failure": self.failure, "reboot_of": self.reboot_of, "planned": self.names,
+            **({"cpu_set": self._cpu_set} if self._cpu_set is not None else {}),
             "t_launch_s": started_s, "t_end_s": time.time(),
             "sampler": self._sampler.summary(),
         })  # fmt: skip
@@ -139,8 +141,18 @@ class Boot:
 
     @property
     def _model_path(self) -> str:
-        model = self.spec["model"]
-        return str(self.root / model["path"]) if model["local"] else model["path"]
+        return self._directory(self.spec["model"])
+
+    def _directory(self, model: Mapping[str, Any]) -> str:
+        return str(self.root / model["path"]) if model["local"] else str(model["path"])
+
+    def _server_args(self) -> dict[str, Any]:
+        """The server's flags, with the draft model's directory put in."""
+        args: dict[str, Any] = dict(self.spec["server"]["args"])
+        if "draft_model" in self.spec:
+            place = self._directory(self.spec["draft_model"])
+            args |= {name: value.replace(DRAFT, place) for name, value in args.items() if isinstance(value, str)}
+        return args
 
     def _boot(self) -> None:
         spec, limits = self.spec, self.spec["limits"]
@@ -162,16 +174,17 @@ class Boot:
         })  # fmt: skip
         port = spec["server"]["port"] or web.free_port()
         served_name = f"{spec['model']['name']}-{self.folder.name}"
-        command = vllm.serve_command(engine, self._model_path, served_name, port, spec["server"]["args"])
+        command = vllm.serve_command(engine, self._model_path, served_name, port, self._server_args())
         clients = {name: words for name, (words, _) in self._client_commands.items()}
         store.write_json(self.folder / "command.json", {"server": command, "clients": clients})
         self._progress.say(f"session {self.folder.name}: booting, {len(self.names)} runs to measure")
         with self._phase("boot", "boot"):
+            cpus = self._choose_cpus()
             if web.taken(port):
                 raise Failed("boot", f"port {port} is in use by another process: free it, or leave server.port out of "
                                      "the booking file to have a free one chosen")  # fmt: skip
             try:
-                with self._interrupts.held():
+                with self._interrupts.held(), cpu_set.pinned(cpus):
                     self._server = Server(command, server_env, self.folder / "server.log", port, served_name)
                     self._watch("server", self._server.kernel_session)
             except OSError as error:
@@ -179,10 +192,34 @@ class Boot:
             why_not = self._server.wait_ready(limits["ready_s"], self._progress.booting)
             if why_not is not None:
                 raise Failed("boot", why_not + self._last_words())
+            self._look_at_cpus("ready")
         self._sampler.port = port
         self._progress.say(f"ready; starting the load client ({', '.join(spec['client'])})")
         for name in spec["client"]:
             self._start_client(name)
+
+    def _choose_cpus(self) -> list[int] | None:
+        """The CPU numbers of the arm's cores; None for a server that is not pinned."""
+        count = self.spec["server"].get("cpus")
+        if count is None:
+            return None
+        try:
+            cpus = cpu_set.choose(count)
+        except cpu_set.TooFewCores as error:
+            raise Failed("boot", f"{error}: give the arm fewer `cpus`, or take a larger node") from error
+        self._cpu_set = {"asked": count, "cpus": cpus, "ready": None, "end": None}
+        return cpus
+
+    def _look_at_cpus(self, when: str) -> None:
+        """Write down where the server's threads may run. Failed when it is ready and has left its cores already."""
+        if self._cpu_set is None or self._server is None:
+            return
+        place = self._cpu_set[when] = cpu_set.seen(self._server.kernel_session)
+        if when == "ready" and cpu_set.held(self._cpu_set["cpus"], place) is False:
+            raise Failed("boot", f"the server was started on cores {cpu_set.spelled(self._cpu_set['cpus'])}, and its "
+                                 f"threads may run on {cpu_set.spelled(place['cpus'])}: something in it sets its own "
+                                 "CPU set (VLLM_CPU_OMP_THREADS_BIND, numa-bind). Take that out, or the arm's `cpus`"
+                         )  # fmt: skip
 
     def _client_command(self, name: str) -> tuple[list[str], dict[str, str]]:
         """Command line and environment of a load client."""
@@ -330,6 +367,7 @@ class Boot:
     def _take_down(self, in_a_hurry: bool) -> None:
         with self._phase("teardown", "teardown") as event:
             self._sampler.port = None
+            self._look_at_cpus("end")
             clean = True
             if self._server is not None:
                 patience_s = self.spec["limits"]["teardown_s"]

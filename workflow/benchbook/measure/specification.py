@@ -13,6 +13,7 @@ from benchbook.measure.store import read_json
 
 NATIVE, VLLM_BENCH = "native", "vllm-bench"  # the load clients that a specification may name
 SPEC_SCHEMA = 2
+DRAFT = "{draft_model}"  # in a server's flags, the directory of the specification's draft model
 HASH_LENGTH = 12
 UNHASHED = ("position", "positions", "limits", "hypotheses", "spec_hash")
 

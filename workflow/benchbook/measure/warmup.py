@@ -193,9 +193,9 @@ def gate(
 ) -> Gate | None:
     """Whether the server stayed warm over the runs `first`, or over the same runs measured once more, `again`.
 
-    `first` is judged from the last of `readings`, carried over to a whole run (`_as_a_run`), `again` from the last of `first` that is ok; each of `again` must be
-    ok, and there must be as many. None when there is nothing to judge: the rule is two-agree, it did not accept
-    `readings`, or no run is ok.
+    `first` is judged from the last of `readings`, carried over to a whole run (`_as_a_run`), `again` from the last of
+    `first` that is ok; each of `again` must be ok, and there must be as many. None when there is nothing to judge: the
+    rule is two-agree, it did not accept `readings`, or no run is ok.
     """
     if not isinstance(rule, Converged) or not readings or not rule.judge(readings).accepted:
         return None
@@ -214,9 +214,12 @@ def gate(
 
 def _as_a_run(wave: Reading, runs: Sequence[Reading]) -> Reading:
     """What a run would have read where `wave` was read: its TPOT times that of the first good run over that run's own
-    first wave. A wave's requests are prefilled before any of them decodes for long; in a run every later wave is
-    prefilled between the decode steps of the one before, which is slower and no movement of the server (0.6 to
-    1 % at concurrency 128 and 256 of a mixture of experts on one H200). Unchanged where no run's record says what its first wave took."""
+    first wave; unchanged where no run's record says what its first wave took.
+
+    A wave's requests are prefilled before any of them decodes for long. In a run every later wave is prefilled between
+    the decode steps of the one before, which is slower and no movement of the server: 0.6 to 1 % at concurrency 128 and
+    256 of a mixture of experts on one H200.
+    """
     run = next((run for run in runs if run.counts and run.tpot_first_wave_ms), None)
     if run is None or not wave.counts:
         return wave

@@ -176,7 +176,8 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "wall_s", "run_share", "gap_median_s", "gap_max_s", Col("runs_done", of="runs_planned")], dense=True),
         "startup": table(sessions, "sessions", "Start-up as the server’s log tells it, and what sampling cost.", [
             "session_id", "slot", "arm", "boot_s", "load_s", "compile_s", "init_s", "kv_cache_tokens",
-            "sampler_cpu_share", "sampler_node_ms", *_if_any(sessions, "sampler_gpu_ms")], name="startup",
+            "sampler_cpu_share", "sampler_node_ms", *_if_any(sessions, "sampler_gpu_ms"),
+            *_if_any(sessions, "server_cpus"), *_if_any(sessions, "server_cpus_held")], name="startup",
             dense=True),
         "memory": table(sessions, "sessions", "What the server’s log says of its memory and its captured graphs.", [
             "session_id", "slot", "arm", "weights_gib", "kv_memory_gib", "kv_cache_tokens", "graphs_piecewise",

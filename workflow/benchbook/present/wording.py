@@ -24,6 +24,7 @@ TAGS = {
     "TELEM": "The telemetry does not cover the run.",
     "FRONTEND": "Requests were stuck before the engine, in the server’s front end.",
     "MISMATCH": "Client, /metrics and server log count the run differently.",
+    "UNPINNED": "The server’s threads were not seen to stay on the cores that the arm names.",
     "RETOKENIZED": "The client counted the output tokens itself, which may inflate them slightly.",
 }
 UNKNOWN_TAG = "Not described in this version."
