@@ -82,6 +82,17 @@ def test_a_pinned_server_is_seen_on_its_cores_at_the_beginning_and_at_the_end(me
         assert noted[when]["threads"] >= 1 and noted[when]["cpus"] == noted["cpus"]
 
 
+def test_a_draft_models_directory_is_put_into_the_flags(measured, tmp_path):
+    spec = specs.make(args={"speculative-config": '{"model": "{draft_model}"}', "max-num-seqs": 4}, readings=2)
+    spec["draft_model"] = {"name": "draft", "path": ".models/draft-1", "local": True, "config": {}}
+    spec["spec_hash"] = specification.spec_hash(spec)
+    _, (raw,) = measured(spec)
+    words = store.read_json(raw.folder / "command.json")["server"]
+    place = json.loads(words[words.index("--speculative-config") + 1])["model"]
+    assert Path(place).is_absolute() and place.endswith("/.models/draft-1")
+    assert words[words.index("--max-num-seqs") + 1] == "4"
+
+
 def test_a_server_that_sets_a_cpu_set_of_its_own_is_not_measured(measured, monkeypatch):
     monkeypatch.setattr(boot.cpu_set, "choose", lambda count: [0])
     monkeypatch.setattr(boot.cpu_set, "pinned", lambda cpus: contextlib.nullcontext())
