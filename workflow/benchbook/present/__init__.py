@@ -8,7 +8,7 @@ summary.py   counts and sums of the first chapter, as a table with addresses of 
 tables.py    a frame and a choice of columns to a table as shown
 chapters.py  what each chapter shows; claim_chapters.py those on claims, claim_wording.py their sentences
 levels.py    the levels of a verdict: name, shape, what it allows
-palette.py   one colour and one marker per arm; the look of the figures
+palette.py   colour, marker and line of each arm; every colour of a figure; the look of the figures
 canvas.py    a figure's size, saving, and what it says when there is nothing to draw
 figure_*.py  one figure each: draw(frames, out)
 svg.py       a figure made fit to stand inside the page

@@ -31,7 +31,7 @@ FIGURES = {
                         "and teardown along minutes. The table below has the numbers."),
     "figure_telemetry": ("Telemetry over time",
                          "One row per session: utilization and CPU time along minutes since launch, measured runs "
-                         "shaded. The tables below have the means."),
+                         "marked. The tables below have the means."),
     **claim_chapters.FIGURES,
 }
 _HOLE = re.compile(r"\[\[(\w+)\]\]")

@@ -13,11 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from benchbook.present.canvas import PORTRAIT_IN, concurrency_axis, new, save, say_no_data, styled, thousands
-from benchbook.present.palette import COLOURS, INK, MUTED
+from benchbook.present.palette import INK, MUTED, ODD, PAPER, USUAL
 
 PANELS_MAX, COLUMNS = 12, 3
 PANEL_IN, LOG_FROM, PLACE_MAX = 2.0, 20.0, 42
-USUAL, ODD = COLOURS[0], COLOURS[1]
 MARKERS = {
     "TTFT": "o", "longest time between two chunks": "^", "fast group": "o", "slow group": "s",
     "first wave, not judged": "P", "run": "o", "samples throttled": "o", "SM clock over its highest": "^",
@@ -68,7 +67,7 @@ def _panel(axes: Axes, row: Mapping[Any, Any], points: pd.DataFrame) -> None:
     axes.set_title(f"{kind.capitalize()}, concurrency {row['concurrency']}", fontsize=7.5, pad=11)
     place = row["arm"] if pd.isna(row["run_id"]) else row["run_id"]
     axes.text(0, 1.03, place if len(place) <= PLACE_MAX else f"…{place[1 - PLACE_MAX:]}", transform=axes.transAxes,
-              fontsize=6, color=MUTED)
+              fontsize=7, color=MUTED)
     axes.set_xlabel(across, fontsize=7)
     axes.set_ylabel(along or METRICS[row["metric"]], fontsize=7)
     axes.tick_params(labelsize=7)
@@ -89,7 +88,7 @@ def _series(axes: Axes, series: str, points: pd.DataFrame, scale: float) -> None
         axes.plot(ordered["x"].to_numpy(float), scale * ordered["y"].to_numpy(float), LINES[series], color=MUTED,
                   linewidth=1.0, zorder=2)
         return
-    for odd, size, face, edge in ((False, 8, "white", USUAL), (True, 16, ODD, INK)):
+    for odd, size, face, edge in ((False, 8, PAPER, USUAL), (True, 16, ODD, INK)):
         mine = points[points["marked"].astype(bool) == odd]
         if len(mine):
             axes.scatter(mine["x"].to_numpy(float), scale * mine["y"].to_numpy(float), s=size, marker=MARKERS[series],
@@ -119,7 +118,7 @@ def _legend(points: pd.DataFrame) -> list[Artist]:
         if series in found:
             markers.setdefault(marker, []).append(series)
     handles: list[Artist] = [
-        Line2D([], [], linestyle="none", marker=marker, markersize=4, markerfacecolor="white", markeredgecolor=USUAL,
+        Line2D([], [], linestyle="none", marker=marker, markersize=4, markerfacecolor=PAPER, markeredgecolor=USUAL,
                label=" | ".join(names))
         for marker, names in markers.items()
     ]  # fmt: skip

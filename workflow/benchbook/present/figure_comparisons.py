@@ -16,13 +16,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from benchbook.present.canvas import PORTRAIT_IN, new, no_data, save, styled, thousands
 from benchbook.present.labels import metric_name
 from benchbook.present.levels import BY_NAME, LEVELS, Level
-from benchbook.present.palette import BAD, INK, MUTED, RULE
+from benchbook.present.palette import BAD, CLAIMED, INK, MARGIN, MUTED, PAPER
 
 MOST = 60
 ROW_IN = 0.175
 PANEL_IN = 0.42
 ROOM = 1.25
-QUOTED = "#0072B2"
 NO_VERDICT = Level("no verdict", "x", False, "")
 Row = Mapping[Hashable, Any]
 
@@ -54,10 +53,11 @@ def _ends(row: Row) -> tuple[float, ...]:
 def _row(axes: Axes, place: int, row: Row, level: Level, limit: float) -> None:
     """One comparison: margin, interval or band, effect. Nothing is drawn of what is refused."""
     margin = float(row["equivalence_margin_pct"])
-    axes.barh(place, 2 * margin, left=-margin, height=1.0, color="#eef1f4", linewidth=0, zorder=1)
+    axes.barh(place, 2 * margin, left=-margin, height=1.0, color=MARGIN, linewidth=0, zorder=1)
+    axes.vlines((-margin, margin), place - 0.5, place + 0.5, color=MUTED, linewidth=0.7, zorder=1)
     if level.name == "REFUSED":
         return
-    colour = QUOTED if level.filled else MUTED
+    colour = CLAIMED if level.filled else MUTED
     ends = _ends(row)
     if ends and pd.notna(row["holm_low_pct"]):
         axes.plot([max(ends[0], -limit), min(ends[1], limit)], [place, place], color=colour, linewidth=1.6, zorder=3,
@@ -70,7 +70,7 @@ def _row(axes: Axes, place: int, row: Row, level: Level, limit: float) -> None:
         if abs(end) > limit and (end > 0) == (edge > 0):
             axes.plot([edge], [place], marker=marker, color=colour, markersize=4, clip_on=False, zorder=5)
     axes.plot([float(row["effect_pct"])], [place], marker=level.shape, color=colour, markersize=5, linestyle="none",
-              markerfacecolor=colour if level.filled else "white", markeredgewidth=1.1, zorder=6)
+              markerfacecolor=colour if level.filled else PAPER, markeredgewidth=1.1, zorder=6)
 
 
 def _panel(axes: Axes, metric: str, rows: Sequence[Row], levels: Sequence[Level]) -> None:
@@ -79,14 +79,14 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], levels: Sequence[Level]
     for place, (row, level) in enumerate(zip(rows, levels, strict=True)):
         _row(axes, place, row, level, limit)
         axes.annotate(level.name, (1.0, place), xycoords=("axes fraction", "data"), xytext=(8, 0),
-                      textcoords="offset points", va="center", ha="left", fontsize=6.5, annotation_clip=False,
+                      textcoords="offset points", va="center", ha="left", fontsize=7, annotation_clip=False,
                       color=INK if level.filled else BAD if level.name == "REFUSED" else MUTED,
                       fontweight="bold" if level.filled else "normal")
     declared = ["*" if row["family"] == "declared" else "" for row in rows]
     axes.set_yticks(range(len(rows)), [
         f"{row['arm']} / {row['baseline']}, C = {row['concurrency']:,}{mark}"
         for row, mark in zip(rows, declared, strict=True)])
-    axes.tick_params(axis="y", labelsize=6.5)
+    axes.tick_params(axis="y", labelsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(-limit, limit)
     axes.grid(False, axis="y")
@@ -99,15 +99,15 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], levels: Sequence[Level]
 def _legend(rows: Sequence[Row], levels: Sequence[Level]) -> list[Artist]:
     seen = {level.name for level in levels} - {"REFUSED"}
     handles: list[Artist] = [
-        Line2D([], [], color=QUOTED if level.filled else MUTED, marker=level.shape, linestyle="none",
-               markerfacecolor=QUOTED if level.filled else "white", label=level.name)
+        Line2D([], [], color=CLAIMED if level.filled else MUTED, marker=level.shape, linestyle="none",
+               markerfacecolor=CLAIMED if level.filled else PAPER, label=level.name)
         for level in LEVELS if level.name in seen
     ]
     if any(pd.notna(row["holm_low_pct"]) for row in rows):
         handles.append(Line2D([], [], color=MUTED, linewidth=1.6, label="family-wise 95 % interval"))
     if any(pd.isna(row["holm_low_pct"]) and pd.notna(row["band_pct"]) for row in rows):
         handles.append(Patch(facecolor="none", edgecolor=MUTED, hatch="/////", label="band of one boot against one"))
-    return [*handles, Patch(facecolor="#eef1f4", edgecolor=RULE, label="equivalence margin")]
+    return [*handles, Patch(facecolor=MARGIN, edgecolor=MUTED, linewidth=0.7, label="equivalence margin")]
 
 
 def draw(comparisons: pd.DataFrame, verdicts: pd.DataFrame, out: Path) -> None:

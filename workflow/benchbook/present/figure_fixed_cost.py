@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.artist import Artist
@@ -12,11 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from benchbook.present.canvas import PORTRAIT_IN, concurrency_axis, new, no_data, save, say_no_data, styled, thousands
-from benchbook.present.palette import BAD, INK, MUTED, ArmStyle, arm_styles
+from benchbook.present.palette import BAD, INK, MUTED, PAPER, ArmStyle, arm_styles
 
 ROW_IN = 2.35
 ROOM = 1.06
 LEFT = 0.035
+FLOOR: dict[str, Any] = {"linewidth": 0.7, "marker": "o", "markersize": 3.0, "markerfacecolor": PAPER}
 
 
 def _line(axes: Axes, fit: pd.Series, reach: float, style: ArmStyle) -> None:
@@ -24,10 +26,11 @@ def _line(axes: Axes, fit: pd.Series, reach: float, style: ArmStyle) -> None:
     fixed, slope = float(fit["t_fixed_ms"]), 0.0 if pd.isna(fit["slope_ms"]) else float(fit["slope_ms"])
     bend = 0.0 if pd.isna(fit["hinge"]) else float(fit["hinge"])
     refused = pd.notna(fit["refused"])
-    axes.plot([0.0, bend, reach], [fixed, fixed, fixed + slope * max(0.0, reach - bend)], color=style.colour,
-              linewidth=1.3, linestyle=":" if refused else "-", zorder=3)
+    axes.plot([0.0, bend, reach], [fixed, fixed, fixed + slope * max(0.0, reach - bend)],
+              color=MUTED if refused else style.colour, linewidth=0.7 if refused else 1.3, linestyle=style.line,
+              zorder=3)
     if refused:
-        axes.text(0.03, 0.05, "fit refused", transform=axes.transAxes, fontsize=7, color=BAD)
+        axes.text(0.07, 0.05, "fit refused", transform=axes.transAxes, fontsize=7, color=BAD)
         return
     if pd.notna(fit["t_fixed_low_ms"]) and pd.notna(fit["t_fixed_high_ms"]):
         axes.plot([0.0, 0.0], [float(fit["t_fixed_low_ms"]), float(fit["t_fixed_high_ms"])], color=INK, linewidth=2.2,
@@ -40,7 +43,7 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
     known = steps[steps["sequences_per_rank"].notna()]
     mixed = known[known["tpot_step_ms"].notna()]
     axes.scatter(mixed["sequences_per_rank"].to_numpy(float), mixed["tpot_step_ms"].to_numpy(float), s=17, marker="o",
-                 facecolors="white", edgecolors=MUTED, linewidths=0.8, zorder=4)
+                 facecolors=PAPER, edgecolors=MUTED, linewidths=0.8, zorder=4)
     pure = known[known["step_ms"].notna()]
     for left_out, marker in ((False, style.marker), (True, "x")):
         points = pure[pure["regime"].notna() == left_out]
@@ -50,7 +53,7 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
     fitted = toll.dropna(subset=["fitted_ms"]).sort_values("sequences_per_rank")
     if (fitted["response"] == "over floor").any():
         axes.plot(fitted["sequences_per_rank"].to_numpy(float), fitted["fitted_ms"].to_numpy(float),
-                  color=style.colour, linewidth=1.3, zorder=3)
+                  color=style.colour, linewidth=1.3, linestyle=style.line, zorder=3)
         axes.text(0.97, 0.05, "fixed cost over the byte floor", transform=axes.transAxes, ha="right", fontsize=7,
                   color=MUTED)
     elif fit is not None and pd.notna(fit["t_fixed_ms"]):
@@ -58,7 +61,7 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
     floor = toll.dropna(subset=["floor_ms", "sequences_per_rank"]).sort_values("sequences_per_rank")
     if len(floor):
         axes.plot(floor["sequences_per_rank"].to_numpy(float), floor["floor_ms"].to_numpy(float), color=INK,
-                  linestyle="--", linewidth=1.0, marker=".", markersize=3, zorder=3)
+                  **FLOOR, zorder=3)
     if known.empty:
         say_no_data(axes, "no run has a steady window")
     axes.axvline(0, color=MUTED, linewidth=0.7, zorder=1)
@@ -77,7 +80,7 @@ def _toll(axes: Axes, toll: pd.DataFrame, ticks: Sequence[int], style: ArmStyle)
         if pd.notna(row["toll_share_low"]) and pd.notna(row["toll_share_high"]):
             axes.plot([x, x], [100 * float(row["toll_share_low"]), 100 * float(row["toll_share_high"])],
                       color=style.colour, linewidth=1.4, zorder=3)
-        face = style.colour if pd.isna(row["refused"]) else "white"
+        face = style.colour if pd.isna(row["refused"]) else PAPER
         axes.plot([x], [share], marker=style.marker, color=style.colour, markerfacecolor=face, markersize=4.5,
                   linestyle="none", zorder=4)
     if known.empty:
@@ -99,14 +102,14 @@ def _chosen(fixed_cost: pd.DataFrame, arm: str) -> pd.Series | None:
 def _legend(steps: pd.DataFrame, toll: pd.DataFrame) -> list[Artist]:
     handles: list[Artist] = [
         Line2D([], [], color=MUTED, marker="s", linestyle="none", label="step of a run"),
-        Line2D([], [], color=MUTED, marker="o", markerfacecolor="white", linestyle="none", label="mean TPOT × a"),
-        Line2D([], [], color=MUTED, linewidth=1.3, label="chosen model"),
+        Line2D([], [], color=MUTED, marker="o", markerfacecolor=PAPER, linestyle="none", label="mean TPOT × a"),
+        Line2D([], [], color=MUTED, linewidth=1.3, label="chosen model, in the arm's line"),
         Line2D([], [], color=INK, marker="_", markersize=9, markeredgewidth=1.6, linestyle="none", label="fixed cost"),
     ]
     if steps["regime"].notna().any():
         handles.append(Line2D([], [], color=MUTED, marker="x", linestyle="none", label="of another regime, not fitted"))
     if toll["floor_ms"].notna().any():
-        handles.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.0, label="byte floor"))
+        handles.append(Line2D([], [], color=INK, **FLOOR, label="byte floor"))
     return handles
 
 

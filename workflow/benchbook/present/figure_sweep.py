@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from benchbook.present.canvas import PORTRAIT_IN, concurrency_axis, new, no_data, save, say_no_data, styled, thousands
-from benchbook.present.palette import MUTED, ArmStyle, arm_styles
+from benchbook.present.palette import MUTED, PAPER, ArmStyle, arm_styles
 
 DODGE = 0.09
 PANELS = (("throughput_tok_s", "Throughput, tok/s"), ("tpot_mean_ms", "Mean TPOT, ms"))
@@ -23,14 +23,14 @@ def _draw_arm(axes: Axes, sweep: pd.DataFrame, runs: pd.DataFrame, column: str, 
     means = sweep.dropna(subset=[column]).sort_values("concurrency")
     if len(means):
         axes.plot(means["concurrency"].to_numpy(float) * dodge, means[column].to_numpy(float), color=style.colour,
-                  linewidth=1.3, zorder=3)
+                  linestyle=style.line, linewidth=1.3, zorder=3)
     usable = runs[(runs["status"] == "ok") & runs[column].notna()]
-    for tagged, face in ((False, style.colour), (True, "white")):
+    for tagged, face in ((False, style.colour), (True, PAPER)):
         points = usable[(usable["tags"] != "") == tagged]
         if len(points):
             axes.scatter(points["concurrency"].to_numpy(float) * dodge, points[column].to_numpy(float), s=15,
                          marker=style.marker, facecolors=face, edgecolors=style.colour, linewidths=0.9,
-                         alpha=1.0 if tagged else 0.75, zorder=4)
+                         zorder=4)
     failed = runs[runs["status"] != "ok"]
     if len(failed):
         axes.scatter(failed["concurrency"].to_numpy(float) * dodge, [0.0] * len(failed), s=28, marker="x",
@@ -39,11 +39,11 @@ def _draw_arm(axes: Axes, sweep: pd.DataFrame, runs: pd.DataFrame, column: str, 
 
 def _legend(styles: dict[str, ArmStyle], runs: pd.DataFrame) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D([], [], color=style.colour, marker=style.marker, markersize=4, label=arm)
+        Line2D([], [], color=style.colour, linestyle=style.line, marker=style.marker, markersize=4, label=arm)
         for arm, style in styles.items()
     ]
     if ((runs["status"] == "ok") & (runs["tags"] != "")).any():
-        handles.append(Line2D([], [], color=MUTED, marker="o", markerfacecolor="white", linestyle="none",
+        handles.append(Line2D([], [], color=MUTED, marker="o", markerfacecolor=PAPER, linestyle="none",
                               label="run with a tag"))
     if (runs["status"] != "ok").any():
         handles.append(Line2D([], [], color=MUTED, marker="x", linestyle="none", label="run not ok (on the axis)"))

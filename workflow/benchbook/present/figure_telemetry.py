@@ -1,4 +1,4 @@
-"""Telemetry over time, session by session, with the measured runs shaded."""
+"""Telemetry over time, session by session, with the measured runs marked."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from benchbook.present.canvas import LANDSCAPE_IN, new, no_data, save, say_no_data, styled, thousands
 from benchbook.present.envelope import envelope
-from benchbook.present.palette import COLOURS, PHASES
+from benchbook.present.palette import PHASES, SAMPLED
 
 ROW_IN, LEAST_ROW_IN, PAGE_IN = 1.0, 0.6, 4.6
-RUN_SHADE = 0.13
+RUN_SHADE, RUN_BAR = 0.06, (1.0, 1.06)
 PIXELS = 600
 
 Line = tuple[str, str, str]
 PANELS: tuple[tuple[str, float | None, tuple[Line, ...]], ...] = (
-    ("Utilization, %", 100.0, (("cpu_util_pct", "CPU, mean of cores", COLOURS[6]),
-                               ("gpu_util_pct", "GPU, mean of GPUs", COLOURS[2]))),
-    ("CPU time, cores", None, (("server_cpu_cores", "server", COLOURS[1]), ("client_cpu_cores", "client", COLOURS[3]))),
-    ("Power per GPU, W", None, (("gpu_power_w", "power", COLOURS[4]),)),
+    ("Utilization, %", 100.0, (("cpu_util_pct", "CPU, mean of cores", SAMPLED["cpu"]),
+                               ("gpu_util_pct", "GPU, mean of GPUs", SAMPLED["gpu"]))),
+    ("CPU time, cores", None, (("server_cpu_cores", "server", SAMPLED["server"]),
+                               ("client_cpu_cores", "client", SAMPLED["client"]))),
+    ("Power per GPU, W", None, (("gpu_power_w", "power", SAMPLED["power"]),)),
 )
 
 
 def _panel(axes: Axes, samples: pd.DataFrame, runs: pd.DataFrame, launch: float, lines: Sequence[Line],
            span_min: float) -> None:
-    """One quantity of one session: run windows as shaded spans, a line per column that has values.
+    """One quantity of one session: run windows as a bar on top and a faint shade, a line per column that has values.
 
     `span_min`: minutes on the panel's x axis.
     """
     for item in runs.to_dict("records"):
-        axes.axvspan((item["t_start_s"] - launch) / 60, (item["t_end_s"] - launch) / 60, color=PHASES["run"],
-                     alpha=RUN_SHADE, linewidth=0)
+        window = (item["t_start_s"] - launch) / 60, (item["t_end_s"] - launch) / 60
+        axes.axvspan(*window, color=PHASES["run"], alpha=RUN_SHADE, linewidth=0)
+        axes.axvspan(*window, *RUN_BAR, color=PHASES["run"], linewidth=0, clip_on=False)
     for column, _, colour in lines:
         if column in samples and samples[column].notna().any():
             minutes = (samples["t_s"].astype(float) - launch) / 60
@@ -53,7 +55,7 @@ def _legend(samples: pd.DataFrame, any_run: bool) -> list[Artist]:
         for _, _, lines in PANELS for column, label, colour in lines
         if column in samples and samples[column].notna().any()
     ]
-    return [*handles, Patch(facecolor=PHASES["run"], alpha=RUN_SHADE, label="measured run")] if any_run else handles
+    return [*handles, Patch(facecolor=PHASES["run"], label="measured run")] if any_run else handles
 
 
 def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:

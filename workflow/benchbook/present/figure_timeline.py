@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from benchbook.present.canvas import LANDSCAPE_IN, new, no_data, save, styled, thousands
-from benchbook.present.palette import BAD, MUTED, PHASE_NAMES, PHASES, RULE
+from benchbook.present.palette import BAD, BAD_SOFT, MUTED, PHASE_NAMES, PHASES
 
 ROW_IN = 0.34
 BAR = 0.62
@@ -38,11 +38,11 @@ def _bar(axes: Axes, row: int, phases: pd.DataFrame, start: float) -> None:
               solid_capstyle="butt")
     for item in phases.to_dict("records"):
         left, width = (item["t_start_s"] - start) / 60, (item["t_end_s"] - item["t_start_s"]) / 60
-        colour = PHASES.get(item["phase"], RULE)
+        colour = PHASES.get(item["phase"], MUTED)
         if item["ok"]:
             axes.barh(row, width, left=left, height=BAR, color=colour, linewidth=0, snap=False, zorder=3)
         else:
-            axes.barh(row, width, left=left, height=BAR, color="#fbe4e1", edgecolor=BAD, hatch="/////", linewidth=0.8,
+            axes.barh(row, width, left=left, height=BAR, color=BAD_SOFT, edgecolor=BAD, hatch="/////", linewidth=0.8,
                       snap=False, zorder=4)
 
 
@@ -52,7 +52,7 @@ def _legend(timeline: pd.DataFrame) -> list[Artist]:
         Patch(facecolor=colour, label=PHASE_NAMES[phase]) for phase, colour in PHASES.items() if phase in seen
     ]
     if not timeline["ok"].all():
-        handles.append(Patch(facecolor="#fbe4e1", edgecolor=BAD, hatch="/////", label="failed"))
+        handles.append(Patch(facecolor=BAD_SOFT, edgecolor=BAD, hatch="/////", label="failed"))
     return [*handles, Line2D([], [], color=MUTED, linewidth=0.8, label="gap")]
 
 

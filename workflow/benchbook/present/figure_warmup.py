@@ -13,9 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from benchbook.present.canvas import PORTRAIT_IN, new, no_data, save, say_no_data, styled, thousands
-from benchbook.present.palette import BAD, MUTED, PHASES, ArmStyle, arm_styles
+from benchbook.present.palette import BAD, LINES, MUTED, PAPER, PHASES, ArmStyle, arm_styles
 
-LINES = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 METRICS = (("tpot_mean_ms", "TPOT, ms"), ("throughput_tok_s", "tok/s"))
 ROW_IN = 1.2
 COLUMN_IN = 1.72
@@ -26,7 +25,7 @@ LATE: dict[str, Any] = {"color": PHASES["warmup"], "marker": "s", "markersize": 
                         "markeredgewidth": 1.4, "linestyle": "none"}  # fmt: skip
 GIVEN_UP: dict[str, Any] = {"color": BAD, "marker": "x", "markersize": 6, "markeredgewidth": 1.5, "linestyle": "none"}
 GATE_FAILED: dict[str, Any] = {"color": BAD, "marker": "o", "markersize": 9, "markerfacecolor": "none",
-                               "markeredgewidth": 1.2, "linestyle": "none"}  # fmt: skip
+                               "markeredgewidth": 1.2, "linestyle": "none", "clip_on": False}  # fmt: skip
 
 
 def _panel(axes: Axes, readings: pd.DataFrame, column: str, style: ArmStyle) -> None:
@@ -37,7 +36,7 @@ def _panel(axes: Axes, readings: pd.DataFrame, column: str, style: ArmStyle) -> 
             continue
         x, y = known["reading"].to_numpy(float), known[column].to_numpy(float)
         axes.plot(x, y, color=style.colour, linestyle=LINES[place % len(LINES)], marker=style.marker, markersize=3.2,
-                  markerfacecolor="white", markeredgewidth=0.8, linewidth=1.0)
+                  markerfacecolor=PAPER, markeredgewidth=0.8, linewidth=1.0)
         for flag, mark in (("stalls", STALL), ("late_work", LATE)):
             seen = (known[flag].fillna(0) > 0).to_numpy(bool)
             axes.plot(x[seen], y[seen], zorder=6, **mark)
@@ -65,7 +64,7 @@ def _legend(warmup: pd.DataFrame) -> list[Artist]:
         (GATE_FAILED, "the runs after it did not stay there", warmup["gate"].isin(MOVED).any()),
     )
     handles: list[Artist] = [
-        Line2D([], [], color=MUTED, marker="o", markerfacecolor="white", markersize=3.2, linewidth=1.0,
+        Line2D([], [], color=MUTED, marker="o", markerfacecolor=PAPER, markersize=3.2, linewidth=1.0,
                label="reading (one line per session)"),
         Line2D([], [], color=MUTED, marker="o", markersize=5.5, linestyle="none", label="accepted"),
     ]

@@ -1,7 +1,10 @@
-"""Colours and markers that stay apart for colour-blind readers, in print and in grey; the look of the figures.
+"""Colours, markers and line styles that stay apart for colour-blind readers, in print and in grey; the figures' look.
 
-Okabe and Ito's palette without its yellow, too faint for a line on white. Figures are set in DejaVu Sans, which
-matplotlib brings along, and their text is drawn as outlines: equal on every machine, in every browser and in the PDF.
+The arms' colours are seven of IBM Carbon's fourteen categorical ones (carbondesignsystem.com/data-visualization):
+those of which the closest two are furthest apart over full sight and the three kinds of colour blindness. Every
+colour has 3:1 or more against its ground (WCAG 2.1, 1.4.11), on white and on a dark page, but for the grid and soft
+fills, which have an edge that does. Figures are set in DejaVu Sans, which matplotlib brings along, and their text is
+drawn as outlines: equal on every machine, in every browser and in the PDF.
 """
 
 from __future__ import annotations
@@ -10,30 +13,43 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-# Each colour with the one that takes its place on a dark page: as far from that ground as it is from white.
-DARK = {
-    "#ffffff": "#14171b", "#24292f": "#e6e9ed", "#6b7280": "#a3acb6", "#d5d9de": "#30363d", "#b42318": "#ff8d80",
-    "#0072b2": "#4fb0ea", "#d55e00": "#ff8a3d", "#009e73": "#3cc79c", "#cc79a7": "#e29cc4", "#e69f00": "#f0b84a",
-    "#56b4e9": "#8bd0f7", "#1a1a1a": "#e6e9ed", "#b8c4d0": "#5d6b79", "#8fa3b5": "#7d92a6", "#f0b355": "#d49a3f",
-    "#d9cbbf": "#6f6259",
-}  # fmt: skip
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1A1A1A")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-
+PAPER = "#ffffff"
 INK = "#24292f"
 MUTED = "#6b7280"
 RULE = "#d5d9de"
 BAD = "#b42318"
+BAD_SOFT = "#fbe4e1"
+MARGIN = "#eef1f4"
+CLAIMED = "#0072b2"
+USUAL = "#0072b2"
+ODD = "#d55e00"
+
+COLOURS = ("#6929c4", "#009d9a", "#012749", "#fa4d56", "#8a3800", "#a56eff", "#005d5d")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+Dashes = tuple[float, tuple[float, ...]]
+LINES: tuple[Dashes, ...] = (
+    (0, ()), (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.2, 1.2, 1.2)), (0, (9, 2.5)),
+)  # fmt: skip
 
 PHASES = {
-    "boot": "#B8C4D0",
-    "client": "#8FA3B5",
-    "warmup": "#F0B355",
-    "run": "#0072B2",
-    "teardown": "#D9CBBF",
+    "boot": "#8c909e",
+    "client": "#2d3039",
+    "warmup": "#e66e20",
+    "run": "#245eab",
+    "teardown": "#8d6a63",
 }
 PHASE_NAMES = {"boot": "boot", "client": "client start", "warmup": "warmup", "run": "measured run",
                "teardown": "teardown"}
+SAMPLED = {"cpu": COLOURS[2], "gpu": COLOURS[1], "server": COLOURS[0], "client": COLOURS[3], "power": COLOURS[4]}
+
+# Each colour with the one that takes its place on a dark page.
+DARK = {
+    PAPER: "#14171b", INK: "#e6e9ed", MUTED: "#a3acb6", RULE: "#30363d", BAD: "#ff8d80", BAD_SOFT: "#3d1f1c",
+    MARGIN: "#262c33", CLAIMED: "#4fb0ea", ODD: "#ff8a3d",
+    "#6929c4": "#b69fea", "#009d9a": "#1c8b77", "#012749": "#e1e4ff", "#fa4d56": "#d15521", "#8a3800": "#fdaa39",
+    "#a56eff": "#a153f2", "#005d5d": "#03caab",
+    "#8c909e": "#7a818f", "#2d3039": "#dae4ed", "#e66e20": "#e88119", "#245eab": "#71aefe", "#8d6a63": "#9e6a61",
+}  # fmt: skip
 
 STYLE: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -77,6 +93,7 @@ class ArmStyle:
 
     colour: str
     marker: str
+    line: Dashes
 
 
 def dark_css() -> str:
@@ -90,6 +107,10 @@ def dark_css() -> str:
 
 
 def arm_styles(arms: Iterable[str]) -> dict[str, ArmStyle]:
-    """One colour and one marker per arm, in the order given; the pair is unique for up to 63 arms."""
+    """One colour, marker and line style per arm, in the order given; marker and line, which are what grey print leaves,
+    are unique for up to 45 arms, and with the colour for up to 315."""
     names = list(dict.fromkeys(arms))
-    return {name: ArmStyle(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
+    return {
+        name: ArmStyle(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], LINES[i % len(LINES)])
+        for i, name in enumerate(names)
+    }
