@@ -66,6 +66,7 @@ def _steps(axes: Axes, steps: pd.DataFrame, fit: pd.Series | None, toll: pd.Data
         say_no_data(axes, "no run has a steady window")
     axes.axvline(0, color=MUTED, linewidth=0.7, zorder=1)
     axes.set_xlim(-LEFT * reach, reach)
+    axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("Sequences decoding at once on a rank")
     axes.yaxis.set_major_formatter(FuncFormatter(thousands))

@@ -39,7 +39,8 @@ def _draw_arm(axes: Axes, sweep: pd.DataFrame, runs: pd.DataFrame, column: str, 
 
 def _legend(styles: dict[str, ArmStyle], runs: pd.DataFrame) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D([], [], color=style.colour, linestyle=style.line, marker=style.marker, markersize=4, label=arm)
+        Line2D([], [], color=style.colour, linestyle=style.line, linewidth=1.3, marker=style.marker,
+               markersize=4, label=arm)
         for arm, style in styles.items()
     ]
     if ((runs["status"] == "ok") & (runs["tags"] != "")).any():
@@ -82,5 +83,5 @@ def draw(sweep: pd.DataFrame, runs: pd.DataFrame, out: Path, arms: Sequence[str]
             axes.set_xlabel("Concurrency, requests in flight")
             axes.yaxis.set_major_formatter(FuncFormatter(thousands))
         handles = _legend(styles, runs)
-        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4))
+        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4), handlelength=3.4)
         save(figure, out)

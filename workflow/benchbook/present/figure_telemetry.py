@@ -75,7 +75,8 @@ def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:
         launches.setdefault(session, first)
     sessions = sorted(launches, key=lambda session: (launches[session], session))
     since = samples["t_s"].astype(float) - samples["session_id"].map(launches).astype(float)
-    span_min = float(since.max()) / 60
+    ends = timeline["t_end_s"].astype(float) - timeline["session_id"].map(launches).astype(float)
+    span_min = float(pd.concat([since, ends]).max()) / 60
     with styled():
         row_in = min(ROW_IN, max(LEAST_ROW_IN, PAGE_IN / len(sessions)))
         figure = new(LANDSCAPE_IN, row_in * len(sessions) + 0.8)
@@ -89,11 +90,11 @@ def draw(samples: pd.DataFrame, timeline: pd.DataFrame, out: Path) -> None:
                 axes = grid[y][x]
                 _panel(axes, own, runs, launches[session], lines, span_min)
                 axes.set_ylim(0, top)
-                axes.set_xlim(left=0)
+                axes.set_xlim(0, span_min)
                 axes.yaxis.set_major_locator(MaxNLocator(2 if row_in < 0.8 else 4))
                 axes.yaxis.set_major_formatter(FuncFormatter(thousands))
                 axes.xaxis.set_major_formatter(FuncFormatter(thousands))
-                axes.set_title(f"{name}: {title}", fontsize=7.5, fontweight="normal")
+                axes.set_title(f"{name}: {title}", fontsize=7.5, fontweight="normal", pad=8)
                 if y == len(sessions) - 1:
                     axes.set_xlabel("Minutes since the session's launch")
         handles = _legend(samples, bool((timeline["phase"] == "run").any()))

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from benchbook.present.canvas import LANDSCAPE_IN, new, no_data, save, styled, thousands
+from benchbook.present.canvas import PORTRAIT_IN, new, no_data, save, styled, thousands
 from benchbook.present.palette import BAD, BAD_SOFT, MUTED, PHASE_NAMES, PHASES
 
 ROW_IN = 0.34
@@ -60,12 +60,12 @@ def draw(timeline: pd.DataFrame, out: Path) -> None:
     """Write the SVG of the timeline: a row per session in the order of launch, minutes on the axis."""
     spans = timeline.dropna(subset=["t_start_s", "t_end_s"])
     if spans.empty:
-        no_data(out, "no session was launched", LANDSCAPE_IN)
+        no_data(out, "no session was launched", PORTRAIT_IN)
         return
     starts, shared = _starts(spans)
     launches = spans.groupby("session_id")["t_start_s"].min().sort_values(kind="stable")
     with styled():
-        figure = new(LANDSCAPE_IN, ROW_IN * len(launches) + 1.15)
+        figure = new(PORTRAIT_IN, ROW_IN * len(launches) + 1.15)
         axes = figure.subplots()
         names = []
         for row, session in enumerate(launches.index):
@@ -82,5 +82,5 @@ def draw(timeline: pd.DataFrame, out: Path) -> None:
         axes.set_xlabel("Minutes since the first launch" if shared else
                         "Minutes since the session's own launch (the sessions lie far apart)")
         handles = _legend(spans)
-        figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
+        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4))
         save(figure, out)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 PAPER = "#ffffff"
 INK = "#24292f"
@@ -26,17 +26,17 @@ ODD = "#d55e00"
 
 COLOURS = ("#6929c4", "#009d9a", "#012749", "#fa4d56", "#8a3800", "#a56eff", "#005d5d")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-Dashes = tuple[float, tuple[float, ...]]
+Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
 LINES: tuple[Dashes, ...] = (
-    (0, ()), (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.2, 1.2, 1.2)), (0, (9, 2.5)),
+    "-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.2, 1.2, 1.2)), (0, (9, 2.5)),
 )  # fmt: skip
 
 PHASES = {
-    "boot": "#8c909e",
-    "client": "#2d3039",
-    "warmup": "#e66e20",
-    "run": "#245eab",
-    "teardown": "#8d6a63",
+    "boot": "#66686e",
+    "client": "#21232c",
+    "warmup": "#ea6c16",
+    "run": "#134084",
+    "teardown": "#b480ad",
 }
 PHASE_NAMES = {"boot": "boot", "client": "client start", "warmup": "warmup", "run": "measured run",
                "teardown": "teardown"}
@@ -48,7 +48,7 @@ DARK = {
     MARGIN: "#262c33", CLAIMED: "#4fb0ea", ODD: "#ff8a3d",
     "#6929c4": "#b69fea", "#009d9a": "#1c8b77", "#012749": "#e1e4ff", "#fa4d56": "#d15521", "#8a3800": "#fdaa39",
     "#a56eff": "#a153f2", "#005d5d": "#03caab",
-    "#8c909e": "#7a818f", "#2d3039": "#dae4ed", "#e66e20": "#e88119", "#245eab": "#71aefe", "#8d6a63": "#9e6a61",
+    "#66686e": "#757c8a", "#21232c": "#fafaf2", "#ea6c16": "#e89315", "#134084": "#add3fb", "#b480ad": "#a4675e",
 }  # fmt: skip
 
 STYLE: dict[str, Any] = {
@@ -98,7 +98,8 @@ class ArmStyle:
 
 def dark_css() -> str:
     """Rules that give the figures of a page their dark colours where the reader prefers a dark one. Print keeps the
-    light ones, as does the figure's own file: its colours stand in style attributes, which these rules look for."""
+    light ones, as does the figure's own file: its colours stand in style attributes, which these rules look for. They
+    do not reach into what a `use` element shows, which is why `svg.inline` leaves no colour there."""
     rules = [
         f'.card svg [style*="{what}: {light}"] {{ {what}: {dark} !important; }}'
         for light, dark in DARK.items() for what in ("fill", "stroke")
