@@ -205,3 +205,16 @@ def test_a_line_meets_the_axis_at_the_fixed_cost_of_the_table(tmp_path: Path) ->
     assert draw("fixed_cost", tables, tmp_path / "b.svg") == before
     tables["fixed_cost"].loc[chosen, "t_fixed_ms"] *= 1.2
     assert draw("fixed_cost", tables, tmp_path / "c.svg") != before
+
+
+def test_a_session_longer_than_the_first_is_drawn_to_its_end(tmp_path: Path) -> None:
+    tables = frames.make(failures=False, repeats=1)
+    samples = tables["samples"].copy()
+    last = samples["session_id"] == samples["session_id"].max()
+    start = samples.loc[last, "t_s"].min()
+    samples.loc[last, "t_s"] = start + 200 * (samples.loc[last, "t_s"] - start)
+    longest_min = (samples["t_s"].max() - start) / 60
+    said = texts(draw("telemetry", tables | {"samples": samples}, tmp_path / "a.svg"))
+    ticks = [float(text) for text in said if re.fullmatch(r"[\d.]+", text)]
+    assert longest_min > 200  # beyond every tick of the other axes, which end at 100 %
+    assert 0.6 * longest_min < max(ticks) <= longest_min
