@@ -7,16 +7,19 @@ import io
 import json
 import random
 import re
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 import reportinput
 from benchbook.archive import pack
 from benchbook.errors import ArchiveError
-from benchbook.measure.store import FILES
+from benchbook.measure.store import FILES, Store, write_json
 from benchbook.present import report
-from benchbook.verify import check, members, page, raw, sidecars, tables
+from benchbook.provenance.code import combined
+from benchbook.verify import check, manifest, members, page, raw, recompute, sidecars, tables
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,7 +162,7 @@ def test_a_cell_changed_by_one_ulp_is_named(tmp_path):
     (shown / "sweep.svg").write_text("<svg />")
     (shown / "sweep.csv").write_text("arm,concurrency,client,tpot_mean_ms\na,1,,0.30000000000000004\nb,9,,\n")
     found = {finding.address for finding in tables.check(shown, anew)[0]}
-    assert found == {"sweep:a/c1:tpot_mean_ms", "figure:sweep", "sweep:b/c8:*"}
+    assert found == {"sweep:a/c1:tpot_mean_ms", "figure:sweep", "sweep:b/c8:concurrency"}
     (shown / "other.svg").write_text("<svg/>")
     assert any("is made by no rule" in finding.what for finding in tables.check(shown, anew)[0])
 
@@ -178,20 +181,189 @@ def test_every_member_of_an_archive_is_read(tmp_path):
     assert members.check(path)[0]
 
 
-def test_a_sidecar_that_says_another_origin_is_named(tmp_path):
+def test_a_member_that_was_changed_names_what_rests_on_it(tmp_path):
+    run, table = f"results/b/raw/s1/{SESSION}/runs/base_c8_r1/bench.json", "results/b/tables/sweep.parquet"
+    told = pack.pack({run: b"1", table: b"2", "LICENSE": b"3"}, tmp_path, "x")
+    (tmp_path / "archive.json").write_text(json.dumps(told))
+    (path,) = tmp_path.glob("*.zip")
+    path.chmod(0o644)
+    with zipfile.ZipFile(path) as opened:
+        contents = {info: opened.read(info) for info in opened.infolist()}
+    with zipfile.ZipFile(path, "w") as opened:
+        for info, data in contents.items():
+            opened.writestr(info, data if info.filename == "files.json" else data + b" ")
+    rests = {finding.address.partition("/")[2]: finding.rests for finding in members.check(path)[0]}
+    assert rests[run] == (f"runs:{SESSION}/base_c8_r1:*", "sweep:base/c8:*")
+    assert rests[table] == ("sweep:*:*",) and rests["LICENSE"] == ()
+
+
+SPEC = {"booking": "b", "slot": "s1", "arm": "base", "spec_hash": "0123456789ab",
+        "plan": [{"runs": [{"name": "base_c8_r1"}, {"name": "base_c8_r2"}]}]}  # fmt: skip
+
+
+@pytest.fixture
+def stored(tmp_path) -> Path:
+    """results/BOOKING with one store of one session, and the manifest that the store gives."""
+    store = Store(tmp_path / "raw" / STORE)
+    folder = store.folder / SESSION
+    (folder / "runs/base_c8_r1").mkdir(parents=True)
+    for name, value in (("spec.json", SPEC), ("session.json", {"status": "complete"}),
+                        ("runs/base_c8_r1/record.json", {"run": "base_c8_r1", "status": "ok"})):  # fmt: skip
+        write_json(folder / name, value)
+    (store.folder / ".lock").touch()
+    write_json(tmp_path / f"sessions/{STORE}.json", store.manifest(SPEC))
+    (tmp_path / f"sessions/{STORE}.json").chmod(0o644)
+    return tmp_path
+
+
+def told(results: Path) -> dict[str, str]:
+    return {finding.address: finding.what for finding in manifest.check(results, {STORE: SPEC})}
+
+
+def test_a_store_that_gives_its_manifest_is_no_finding_and_neither_is_one_of_an_earlier_specification(stored):
+    assert told(stored) == {}
+    earlier = stored / "raw/s1-base-ffffffffffff" / SESSION
+    earlier.mkdir(parents=True)
+    (stored / "sessions/s1-base-ffffffffffff.json").write_text("{}")
+    assert told(stored) == {}
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("measured", ["base_c8_r1", "base_c8_r2"]), ("planned", ["base_c8_r1"]), ("arm", "other"), ("booking", "c"),
+])  # fmt: skip
+def test_a_manifest_that_was_edited_is_named_with_what_its_store_gives(stored, key, value):
+    path = stored / f"sessions/{STORE}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    (finding,) = manifest.check(stored, {STORE: SPEC})
+    assert finding.address == f"sessions/{STORE}.json" and finding.what == f"says another {key} than its store gives"
+    assert finding.rests == (f"sessions:{SESSION}:*",) and finding.found != finding.expected
+
+
+def test_a_session_dropped_from_a_manifest_is_found_on_the_disk(stored):
+    path = stored / f"sessions/{STORE}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "sessions": []}))
+    assert f"is a session that sessions/{STORE}.json does not list" in told(stored)[f"raw/{STORE}/{SESSION}"]
+    assert told(stored)[f"sessions/{STORE}.json"] == "says another sessions than its store gives"
+
+
+def test_what_lies_in_raw_or_sessions_and_belongs_to_nothing_is_named(stored):
+    (stored / "raw/note.txt").write_text("1")
+    (stored / "raw/copied").mkdir()
+    (stored / "raw/copied/bench.json").write_text("1")
+    (stored / f"raw/{STORE}/bench.json").write_text("1")
+    (stored / f"raw/{STORE}/{SESSION}-copy").mkdir()
+    (stored / "sessions/s9-base-0123456789ab.json").write_text("{}")
+    found = told(stored)
+    assert set(found) == {"raw/note.txt", "raw/copied", f"raw/{STORE}/bench.json", f"raw/{STORE}/{SESSION}-copy",
+                          "sessions/s9-base-0123456789ab.json"}  # fmt: skip
+    assert all("take it away and run snakemake report" in what for what in found.values())
+
+
+def test_each_cell_of_a_csv_that_differs_is_named_and_equal_keys_are_told_apart(tmp_path):
     shown, anew = tmp_path / "shown", tmp_path / "anew"
-    told = {"rule": "statistics", "script": "scripts/statistics.py", "params": {}, "run_ids": ["a"],
-            "inputs": {"b": "0"}, "output": {"sha256": "1"}, "code_fingerprint": "2"}  # fmt: skip
     for folder in (shown, anew):
         folder.mkdir()
-        (folder / "sweep.parquet.prov.json").write_text(json.dumps(told))
-    (shown / "sweep.parquet.prov.json").write_text(json.dumps({**told, "code_fingerprint": "3"}))
-    assert sidecars.check(shown, anew) == [], "another code may give the same numbers"
-    (shown / "sweep.parquet.prov.json").write_text(json.dumps({**told, "run_ids": ["b"], "inputs": {}}))
+    frame = pd.DataFrame({"session_id": ["1", "1", "2"], "label": ["boot", "boot", "run"], "t_end_s": [1.5, 2.5, 3.5]})
+    frame.to_parquet(anew / "timeline.parquet")
+    (shown / "timeline.csv").write_text("session_id,label,t_end_s\n1,boot,1.5\n1,boot,2.6\n2,run,3.4\n")
+    found = {finding.address: (finding.found, finding.expected) for finding in tables.check(shown, anew)[0]}
+    assert found == {"timeline:1/boot (2 of 2, line 3):t_end_s": ("2.6", "2.5"),
+                     "timeline:2/run:t_end_s": ("3.4", "3.5")}  # fmt: skip
+    (shown / "timeline.csv").write_text("session_id,label,t_end_s\n1,boot,1.5\n1,boot,2.5\n2,run,3.5,9\n")
+    assert [finding.address for finding in tables.check(shown, anew)[0]] == ["timeline:2/run:*"]
+    (shown / "timeline.csv").write_text("session_id,label,t_end_s\n1,boot,1.5\n")
+    assert [finding.address for finding in tables.check(shown, anew)[0]] == ["table:timeline"]
+    (shown / "timeline.csv").write_text('session_id,label,t_end_s\n1,boot,1.5\n"1",boot,2.5\n2,run,3.5\n')
+    assert "is not written as its rule writes it" in tables.check(shown, anew)[0][0].what
+    frame = pd.DataFrame({"session_id": [str(at) for at in range(99)], "label": "run", "t_end_s": 1.0})
+    frame.to_parquet(anew / "timeline.parquet")
+    (shown / "timeline.csv").write_text(frame.assign(t_end_s=2.0).to_csv(index=False))
+    found = tables.check(shown, anew)[0]
+    assert len(found) == tables.NAMED + 1 and "49 more cells" in found[-1].what
+
+
+def test_a_change_in_the_middle_of_a_long_list_is_found(tmp_path):
+    shown, anew = tmp_path / "shown", tmp_path / "anew"
+    for folder, middle in ((shown, 1.0), (anew, 2.0)):
+        folder.mkdir()
+        values = [0.0] * 3000
+        values[1500] = middle
+        frame = pd.DataFrame({"arm": ["a"], "concurrency": [1], "client": [None], "times": [values]})
+        frame.to_parquet(folder / "sweep.parquet")
+    assert [finding.address for finding in tables.check(shown, anew)[0]] == ["sweep:a/c1:times"]
+
+
+def test_what_the_pipeline_keeps_and_is_gone_is_named(tmp_path):
+    shown, anew = tmp_path / "shown", tmp_path / "anew"
+    for folder in (shown, anew):
+        folder.mkdir()
+        for name in ("sweep.parquet", "figure_sweep.svg", "sweep.parquet.prov.json"):
+            (folder / name).write_text("1")
+    assert tables.gone(shown, anew) == []
+    (shown / "sweep.parquet").unlink()
+    (shown / "figure_sweep.svg").unlink()
+    assert [finding.address for finding in tables.gone(shown, anew)] == ["figure:figure_sweep", "table:sweep"]
+
+
+def origin(**changed) -> str:
+    code = {"scripts/statistics.py": "0" * 64}
+    return json.dumps({"rule": "statistics", "script": "scripts/statistics.py", "params": {}, "run_ids": ["a"],
+                       "inputs": {"b": "0"}, "output": {"sha256": "1"}, "code": code,
+                       "code_fingerprint": combined(code), **changed})  # fmt: skip
+
+
+@pytest.fixture
+def origins(tmp_path) -> tuple[Path, Path]:
+    for folder in (tmp_path / "shown", tmp_path / "anew"):
+        folder.mkdir()
+        for name in ("sweep.parquet", "report.html"):
+            (folder / name).write_text("1")
+            (folder / f"{name}.prov.json").write_text(origin())
+    return tmp_path / "shown", tmp_path / "anew"
+
+
+def test_a_sidecar_that_says_another_origin_or_is_gone_is_named(origins):
+    shown, anew = origins
+    path = shown / "sweep.parquet.prov.json"
+    assert sidecars.check(shown, anew) == []
+    path.write_text(origin(run_ids=["b"], inputs={}))
     (finding,) = sidecars.check(shown, anew)
     assert finding.address == "table:sweep" and finding.what.endswith("says another run_ids, inputs")
-    (shown / "sweep.parquet.prov.json").write_text("{")
+    path.write_text("{")
     assert sidecars.check(shown, anew)
+    path.unlink()
+    (finding,) = sidecars.check(shown, anew)
+    assert finding.address == "table:sweep" and "is missing, so nothing says what it was made from" in finding.what
+    (shown / "sweep.parquet").unlink()
+    assert sidecars.check(shown, anew) == [], "a table that is not there is told by itself"
+
+
+def test_another_code_is_a_remark_and_a_fingerprint_that_is_not_of_it_a_finding(origins):
+    shown, anew = origins
+    other = {"scripts/statistics.py": "1" * 64}
+    for name in ("sweep.parquet", "report.html"):
+        (shown / f"{name}.prov.json").write_text(origin(code=other, code_fingerprint=combined(other)))
+    assert sidecars.check(shown, anew) == [], "another code may give the same numbers"
+    (remark,) = sidecars.other_code(shown, anew)
+    assert "made by other code than this: scripts/statistics.py differ" in remark
+    assert sidecars.other_code(anew, anew) == []
+    (shown / "report.html.prov.json").write_text(origin(code_fingerprint="f" * 64))
+    (finding,) = sidecars.check(shown, anew)
+    assert finding.address == "report:report" and "code fingerprint" in finding.what
+
+
+def test_what_is_set_for_snakemake_or_python_elsewhere_does_not_reach_the_recomputation(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "mine")
+    monkeypatch.setenv("PYTHONSTARTUP", "x.py")
+    given = []
+
+    def run(words, env, **rest):
+        given.append(env)
+        return SimpleNamespace(returncode=0, stdout="", stderr="")
+
+    monkeypatch.setattr(recompute.subprocess, "run", run)
+    assert recompute.run(tmp_path, "b", 1) == (0, "")
+    assert "PATH" in given[0] and set(given[0]) <= set(recompute.PASSED_ON)
 
 
 def test_a_folder_that_is_no_report_is_refused(tmp_path):

@@ -18,7 +18,7 @@ from benchbook.errors import ArchiveError, BenchbookError, ConfigError
 from benchbook.measure.store import sha256
 from benchbook.planned import Planned, planned
 from benchbook.provenance import sidecar
-from benchbook.verify import members, page, raw, recompute, sidecars, tables
+from benchbook.verify import manifest, members, page, raw, recompute, sidecars, tables
 from benchbook.verify.finding import Finding
 
 Say = Callable[[str], None]
@@ -69,7 +69,7 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
         if results.is_dir():
             say(f"reading every raw file of results/{booking}")
             found, told.raw_files = raw.check(results, plan.stores)
-            told.findings += found
+            told.findings += found + manifest.check(results, plan.specs)
         told.findings += _pdf(report, archive)
         told.findings += _gone(report, archive)
         say(f"making the report anew from {told.source}, in a fresh process")
@@ -141,8 +141,11 @@ def _compare(report: Path, results: Path, anew: Path, booking: str, told: Verifi
                          (results / "figures", "figures")):  # fmt: skip
         found, count = tables.check(folder, made / kind)
         found += sidecars.check(folder, made / kind)
+        if folder.is_relative_to(results) and results.is_dir():
+            found += tables.gone(folder, made / kind)
         told.findings += found
         told.files += count
+    told.remarks += sidecars.other_code(report, anew / f"reports/{booking}")
 
 
 def _gone(report: Path, archive: Path | None) -> list[Finding]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchbook.archive.place import NOTE
 from benchbook.archive.unpack import FILES, UNREADABLE
 from benchbook.measure.store import sha256
+from benchbook.verify import raw
 from benchbook.verify.finding import Finding
 
 
@@ -27,14 +28,28 @@ def check(archive: Path) -> tuple[list[Finding], int]:
             names = {info.filename for info in opened.infolist()} - {FILES}
             for name in sorted(set(listed) | names):
                 if name not in names:
-                    found.append(Finding(f"{archive.name}/{name}", "is missing"))
+                    found.append(_of(archive, name, "is missing"))
                 elif name not in listed:
-                    found.append(Finding(f"{archive.name}/{name}", f"is not listed in {FILES}"))
+                    found.append(_of(archive, name, f"is not listed in {FILES}"))
                 elif not _is(opened, name, listed[name]["sha256"]):
-                    found.append(Finding(f"{archive.name}/{name}", "is not what was archived (sha256 differs)"))
+                    found.append(_of(archive, name, "is not what was archived (sha256 differs)"))
             return found, len(listed)
     except (*UNREADABLE, KeyError, TypeError, ValueError) as error:
         return [*found, Finding(archive.name, f"cannot be read ({error})")], 0
+
+
+def _of(archive: Path, name: str, what: str) -> Finding:
+    return Finding(f"{archive.name}/{name}", what, rests=tuple(addresses(name)))
+
+
+def addresses(name: str) -> list[str]:
+    """The addresses that rest on a member; "*" stands for every row or column. Nothing where all of them do."""
+    parts = name.split("/")
+    if parts[0] == "results" and len(parts) > 5 and parts[2] == "raw":
+        return raw.addresses(parts[4], "/".join(parts[5:]))
+    if parts[0] in ("results", "reports") and len(parts) == 4 and parts[2] == "tables":
+        return [f"{parts[3].split('.')[0]}:*:*"]
+    return []
 
 
 def _is(opened: zipfile.ZipFile, name: str, digest: str) -> bool:

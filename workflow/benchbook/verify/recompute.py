@@ -16,6 +16,10 @@ from benchbook.errors import StoreError
 from benchbook.planned import Planned
 from benchbook.rawdata import SCRUBBED
 
+# What a user has set for Snakemake or Python elsewhere must not change what is made here.
+PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV",
+             "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")  # fmt: skip
+
 
 def lay_out(project: Path, tree: Path, planned: Planned, into: Path) -> None:
     """Make a project in the empty folder `into` of the code of `project` and, from `tree`, of the booking's raw files,
@@ -58,7 +62,7 @@ def run(folder: Path, booking: str, cores: int) -> tuple[int, str]:
     end of what it printed."""
     report = f"reports/{booking}/report.html"
     words = ["snakemake", "--cores", str(cores), "--config", f"booking={booking}", "--", report]
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SNAKEMAKE_PROFILE")}
+    environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
     done = subprocess.run([sys.executable, "-m", *words], cwd=folder, env=environment, check=False, text=True,
                           capture_output=True, errors="replace")  # fmt: skip
     return done.returncode, (done.stdout + done.stderr)[-4000:]
