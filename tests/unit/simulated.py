@@ -55,7 +55,8 @@ def measured(told, levels, repeats=3, run_sigma=0.01, seed=0, graph_tokens_max=N
     tables |= {
         "runs": runs.table(rows),
         "scheduler": frame("scheduler", queues),
-        "sessions": pd.DataFrame({"session_id": ["s"], "graph_tokens_max": pd.array([graph_tokens_max], "Int64")}),
+        "sessions": pd.DataFrame({"session_id": ["s"], "graph_tokens_max": pd.array([graph_tokens_max], "Int64"),
+                                  "server_cpus": None, "server_cpus_held": None}),
     }  # fmt: skip
     laid = {"s": layout(told["arms"][0]["server_args"])}
     return tables | {"runs": tags.with_observers(tables, THRESHOLDS, laid)}

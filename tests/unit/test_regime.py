@@ -61,12 +61,16 @@ def test_the_tag():
     tables = {name: schema.empty(name) for name in ("telemetry", "client", "reconciliation")}
     tables |= {"runs": frame("runs", [row]),
                "scheduler": frame("scheduler", [KEY | {"scrapes": 9, "preemptions": 0, "waiting_p50": 0.0}]),
-               "sessions": pd.DataFrame({"session_id": ["s"], "graph_tokens_max": pd.array([48], "Int64")}),
+               "sessions": pd.DataFrame({"session_id": ["s"], "graph_tokens_max": pd.array([48], "Int64"),
+                                         "server_cpus": None, "server_cpus_held": None}),
                }  # fmt: skip
     assert tags.with_observers(tables, {}, {"s": Layout()})["tags"][0] == "UNSTEADY,REGIME"
     assert tags.with_observers(tables, {}, {"s": Layout(ranks=8)})["tags"][0] == "UNSTEADY"
     eager = tables | {"sessions": tables["sessions"].assign(graph_tokens_max=pd.array([None], "Int64"))}
     assert tags.with_observers(eager, {}, {"s": Layout()})["tags"][0] == "UNSTEADY"
+    for held, told in ((True, "UNSTEADY"), (False, "UNSTEADY,UNPINNED"), (None, "UNSTEADY,UNPINNED")):
+        pinned = eager | {"sessions": eager["sessions"].assign(server_cpus=2, server_cpus_held=held)}
+        assert tags.with_observers(pinned, {}, {"s": Layout()})["tags"][0] == told
 
 
 def test_a_wave_that_was_just_sent_is_no_queue():

@@ -78,7 +78,8 @@ def measured(arms, boots=3, repeats=1, levels=(C,), order="ABBAAB", graph_tokens
                                           "concurrency", "repeat")}, "samples": 9, "coverage": 1.0}
                                          for row in rows]),
         "sessions": pd.DataFrame({"session_id": ids,
-                                  "graph_tokens_max": pd.array([graph_tokens_max] * len(ids), "Int64")}),
+                                  "graph_tokens_max": pd.array([graph_tokens_max] * len(ids), "Int64"),
+                                  "server_cpus": None, "server_cpus_held": None}),
     }  # fmt: skip
     return tables | {"runs": tags.with_observers(tables, THRESHOLDS, dict.fromkeys(ids, Layout()))}
 

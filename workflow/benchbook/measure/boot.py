@@ -32,6 +32,11 @@ THREAD_COUNTS = frozenset({
 })  # fmt: skip
 
 
+# Where an engine keeps what it compiled. FlashInfer's sampling kernels alone took 104 s of the first boot on an H200.
+COMPILE_CACHES = ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE",
+                  "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH")  # fmt: skip
+
+
 class Failed(Exception):
     """The session cannot go on; `what` is boot, run (the server died in one) or client, the text is the reason."""
 
@@ -162,7 +167,7 @@ class Boot:
         if spec["server"]["cold_boot"]:
             self._cache = self.folder.parent / ".compile-cache"
             shutil.rmtree(self._cache, ignore_errors=True)
-            for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+            for name in COMPILE_CACHES:
                 server_env[name] = str(self._cache / name.lower())
         self._client_commands = {name: self._client_command(name) for name in spec["client"]}
         store.write_json(self.folder / "environment.json", {
