@@ -16,7 +16,7 @@ rule write_archive:
     log:
         RESULTS / "logs/archive.log",
     params:
-        asked=json.dumps(
+        asked=param.text(
             {
                 "booking": BOOKING.id,
                 "title": BOOKING.title,
@@ -26,7 +26,6 @@ rule write_archive:
                 "configuration": PLANNED.configuration,
                 "configured_in": str(PLANNED.configured_in),
             },
-            sort_keys=True,
         ),
     message:
         "Archiving booking {BOOKING.id}"

@@ -1,6 +1,5 @@
 """The booking, its stores and paths, and the two helpers that every rule file uses."""
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ from snakemake.exceptions import WorkflowError
 WORKFLOW = Path(workflow.current_basedir).parent
 sys.path.insert(0, str(WORKFLOW))
 
-from benchbook import hygiene, masking, registry
+from benchbook import hygiene, masking, param, registry
 from benchbook.config import facts
 from benchbook.config.claims_facts import claims_facts
 from benchbook.config.load import load_config
@@ -32,7 +31,7 @@ except BenchbookError as error:
 BOOKING = PLANNED.booking
 RESULTS = Path("results") / BOOKING.id
 REPORT = Path("reports") / BOOKING.id / ("draft" if IS_DRAFT else ".")
-DRAFT = json.dumps(PLANNED.lacking)
+DRAFT = param.text(PLANNED.lacking)
 FIGURES = [
     "sweep",
     "warmup",
@@ -43,10 +42,10 @@ FIGURES = [
     "anomalies",
 ]
 STORES = PLANNED.stores
-ARMS = json.dumps([arm.name for arm in BOOKING.arms])
+ARMS = param.text([arm.name for arm in BOOKING.arms])
 # What goes into tables and report has secrets and names covered, as the texts of raw files have.
-CLAIMS = masking.cover_text(json.dumps(claims_facts(BOOKING), sort_keys=True))
-FACTS = masking.cover_text(json.dumps(facts.report_facts(BOOKING), sort_keys=True))
+CLAIMS = masking.cover_text(param.text(claims_facts(BOOKING)))
+FACTS = masking.cover_text(param.text(facts.report_facts(BOOKING)))
 REPORT_TABLES = [
     "runs",
     "sessions",
@@ -89,12 +88,10 @@ OF_A_STORE = [
     "scheduler.parquet",
     "reconciliation.parquet",
 ]
-SUPERSEDED = json.dumps(PLANNED.superseded)
+SUPERSEDED = param.text(PLANNED.superseded)
 REGISTERED = list(PLANNED.registered)
-THRESHOLDS = json.dumps(asdict(BOOKING.thresholds), sort_keys=True)
-EXPECTED = json.dumps(
-    [asdict(item) for item in BOOKING.expected_failures], sort_keys=True
-)
+THRESHOLDS = param.text(asdict(BOOKING.thresholds))
+EXPECTED = param.text([asdict(item) for item in BOOKING.expected_failures])
 
 
 wildcard_constraints:

@@ -17,14 +17,15 @@ except BenchbookError as error:
 
 ACROSS = Path("results/compared") / NAME
 COMPARED = Path("reports/compared") / NAME
-ASKED = json.dumps(
+ASKED = param.text(
     {
         "name": NAME,
         "title": TITLE,
         "question": QUESTION,
         "sides": SIDES,
         "bookings": TAKEN,
-    }
+    },
+    sort_keys=False,
 )
 ACROSS_TABLES = ["runs", "sweep", "bookings", "comparisons", "verdicts"]
 
