@@ -20,6 +20,7 @@ from benchbook.config.read import Document, read, stems
 from benchbook.config.records import (
     Arm,
     Booking,
+    Budget,
     Comparisons,
     Engine,
     ExpectedFailure,
@@ -169,6 +170,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         comparisons=claims.comparisons(data),
         hypotheses=claims.hypotheses(data),
         draft_model=draft,
+        budget=Budget(**data["budget"]),
     )
 
 

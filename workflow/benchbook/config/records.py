@@ -205,6 +205,14 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """What the booking may take: `minutes` of node time and `usd` at the node's price, each None where not said."""
+
+    minutes: float | None = None
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
 class Booking:
     """Everything that a booking file says, with the files that it names.
 
@@ -235,3 +243,4 @@ class Booking:
     comparisons: Comparisons
     hypotheses: tuple[Hypothesis, ...]
     draft_model: Model | None = None
+    budget: Budget = Budget()

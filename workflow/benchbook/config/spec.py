@@ -40,8 +40,8 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
         "positions": positions,
         "arm": arm.name,
         "node": {"name": booking.node.name, "kind": booking.node.kind, "gpus": booking.node.gpus},
-        "model": _model(booking.model),
-        **({"draft_model": _model(booking.draft_model)} if booking.draft_model else {}),
+        "model": model_of(booking.model),
+        **({"draft_model": model_of(booking.draft_model)} if booking.draft_model else {}),
         "engine": _engine(arm.engine, root),
         "client": list(booking.client),
         "client_engine": _engine(booking.client_engine, root) if booking.client_engine else None,
@@ -70,7 +70,8 @@ def _spec(booking: Booking, arm: Arm, place: schedule.Slot, positions: int, root
     return spec
 
 
-def _model(model: Model) -> dict[str, Any]:
+def model_of(model: Model) -> dict[str, Any]:
+    """The model as a specification has it: name, path, whether that is a directory here, the config it is built of."""
     if model.config is not None:
         config = dict(model.config)
         return {"name": model.name, "path": f".models/{model.name}-{digest(config)}", "local": True, "config": config}
