@@ -20,6 +20,8 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("report", type=Path, metavar="REPORT", help="a folder reports/BOOKING")
     command.add_argument("--cores", type=int, default=2, metavar="N", help="cores for snakemake (default: 2)")
+    command.add_argument("--archived-code", action="store_true", help="make it anew by the code in its archive instead "
+                         "of this one; runs that code, so only for an archive whose origin you trust")  # fmt: skip
     command.add_argument("--json", action="store_true", help="print what was compared and found as JSON")
     command.set_defaults(run=_run)
 
@@ -32,7 +34,7 @@ def _run(given: argparse.Namespace) -> int:
         print(f"verify: {line}", file=sys.stderr, flush=True)
 
     try:
-        told = check.verify(given.report, given.cores, say)
+        told = check.verify(given.report, given.cores, say, given.archived_code)
     except ArchiveError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return 2

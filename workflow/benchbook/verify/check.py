@@ -42,10 +42,11 @@ class Verified:
         return {**asdict(self), "ok": not self.findings}
 
 
-def verify(report: Path, cores: int, say: Say) -> Verified:
+def verify(report: Path, cores: int, say: Say, archived_code: bool = False) -> Verified:
     """Verify the folder reports/BOOKING of a project. Raises BenchbookError when there is nothing to verify it with.
 
-    Raw files come from the archive where there is one, else from results/BOOKING.
+    Raw files come from the archive where there is one, else from results/BOOKING. `archived_code`: make the report anew
+    by the code in its archive and not by this one, which may have changed since; it is run as it stands there.
     """
     began = time.monotonic()
     if not (report / "report.html").is_file() or len(report.resolve().parents) < 2:
@@ -64,6 +65,9 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
             found, told.members = members.check(archive)
             told.findings += found
             tree = _unpacked(archive, Path(scratch) / "archive", told)
+        if archived_code and tree == project:
+            raise ArchiveError(f"{report} has no archive of this report, and so no code of its own. Leave "
+                               "--archived-code out, or run snakemake archive first.")  # fmt: skip
         plan = _plan(tree, booking, project)
         told.source = archive.name if archive is not None and tree != project else f"results/{booking}"
         if results.is_dir():
@@ -75,7 +79,7 @@ def verify(report: Path, cores: int, say: Say) -> Verified:
         say(f"making the report anew from {told.source}, in a fresh process")
         anew = Path(scratch) / "anew"
         anew.mkdir()
-        _recompute(project, tree, plan, anew, cores, told)
+        _recompute(tree if archived_code else project, tree, plan, anew, cores, told)
         if (anew / f"reports/{booking}/report.html").exists():
             say("comparing")
             _compare(report, results, anew, booking, told)
@@ -113,9 +117,9 @@ def _plan(tree: Path, booking: str, project: Path) -> Planned:
     return planned(tree, booking, noise)
 
 
-def _recompute(project: Path, tree: Path, plan: Planned, anew: Path, cores: int, told: Verified) -> None:
+def _recompute(code_of: Path, tree: Path, plan: Planned, anew: Path, cores: int, told: Verified) -> None:
     try:
-        recompute.lay_out(project, tree, plan, anew)
+        recompute.lay_out(code_of, tree, plan, anew)
     except BenchbookError as error:
         told.findings.append(Finding(f"results/{plan.booking.id}", str(error)))
         return

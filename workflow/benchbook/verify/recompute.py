@@ -21,10 +21,10 @@ PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR
              "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")  # fmt: skip
 
 
-def lay_out(project: Path, tree: Path, planned: Planned, into: Path) -> None:
-    """Make a project in the empty folder `into` of the code of `project` and, from `tree`, of the booking's raw files,
-    specifications and configuration; no table and no figure. The raw files are linked, not copied."""
-    for name, path in members.code(project).items():
+def lay_out(code: Path, tree: Path, planned: Planned, into: Path) -> None:
+    """Make a project in the empty folder `into` of the code of the project `code` and, from `tree`, of the booking's
+    raw files, specifications and configuration; no table and no figure. The raw files are linked, not copied."""
+    for name, path in members.code(code).items():
         _copy(path, into / name)
     booking = planned.booking.id
     (into / "config").mkdir(exist_ok=True)
@@ -42,7 +42,7 @@ def lay_out(project: Path, tree: Path, planned: Planned, into: Path) -> None:
     for name in planned.configuration:
         _copy(tree / planned.configured_in / name, place / "archived" / name)
     for name in (name for name in planned.registered if not Path(name).is_absolute()):
-        _copy(tree / name if (tree / name).exists() else project / name, into / name)
+        _copy(tree / name if (tree / name).exists() else code / name, into / name)
     told = Restored(booking, tuple(planned.stores), planned.superseded, planned.registered, planned.configuration,
                     commit="", code={})  # fmt: skip
     (place / ARCHIVED).write_text(json.dumps(told.to_json()), encoding="utf-8")
