@@ -42,11 +42,17 @@ def main() -> None:
     from benchbook.measure import session
     from benchbook.measure.interrupt import Interrupted
     from benchbook.measure.progress import Told
+    from benchbook.measure.store import Store
+    from benchbook.preflight import gate
 
     try:
-        specs = {spec.store_name(value): value for value in spec.session_specs(load_booking(Path.cwd(), given.booking),
-                                                                               Path.cwd())}  # fmt: skip
+        booking = load_booking(Path.cwd(), given.booking)
+        specs = {spec.store_name(value): value for value in spec.session_specs(booking, Path.cwd())}
         value = specs[given.store.name]
+        if Store(given.store).lacks(value):
+            found = gate.findings(booking, Path.cwd())
+            gate.write(given.manifest.parents[1] / "preflight.json", booking.id, found)
+            gate.refuse(booking.id, found)
         given.spec.parent.mkdir(parents=True, exist_ok=True)
         given.spec.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         given.log.parent.mkdir(parents=True, exist_ok=True)

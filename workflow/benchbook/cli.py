@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchbook import __version__
-from benchbook.commands import check, facts, load, plan, restore, retry, session, spec, trace, verify
+from benchbook.commands import check, facts, load, plan, preflight, restore, retry, session, spec, trace, verify
 from benchbook.errors import BenchbookError
 
 
@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
     parser.add_argument("--version", action="version", version=f"benchbook {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (plan, session, spec, retry, facts, check, load, restore, trace, verify):
+    for command in (preflight, plan, session, spec, retry, facts, check, load, restore, trace, verify):
         command.add(commands)
     given = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = given.run

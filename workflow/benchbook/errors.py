@@ -9,6 +9,7 @@
     ├── ArchiveError          an archive is not whole, not what it was, or may not be written or unpacked as asked
     ├── StaleError            a table or figure was made from other files, or by other code, than there are now
     ├── TraceError            an address leads to no number
+    ├── PreflightError        a booking has a pitfall that its file does not allow by name
     ├── SessionError          a session could not be measured at all (no store, node busy, no engine)
     └── WorkloadError         a workload cannot give the prompts that are asked for (what it says, its file, too few)
 
@@ -49,6 +50,10 @@ class StaleError(BenchbookError):
 
 
 class TraceError(BenchbookError):
+    pass
+
+
+class PreflightError(BenchbookError):
     pass
 
 

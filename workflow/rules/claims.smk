@@ -220,3 +220,21 @@ rule verdicts:
         " --timeline {input.timeline:q} --declared {input.declared:q} --booking {params.booking:q}"
         " --verdicts {output.verdicts:q} --hypotheses {output.hypotheses:q}"
         " --next-experiments {output.next_experiments:q} 2>&1 | tee {log:q} >&2"
+
+
+rule preflight_table:
+    input:
+        code=code("preflight_table"),
+        sessions=TABLES / "sessions.parquet",
+        boot=of_all_stores(f"{DERIVED}/boot.json"),
+    output:
+        **documented(preflight=TABLES / "preflight.parquet"),
+    log:
+        RESULTS / "logs/preflight_table.log",
+    params:
+        asked=ASKED,
+    message:
+        "What preflight says of the booking as it was measured"
+    shell:
+        "python -P {input.code[0]} --sessions {input.sessions:q} --boot {input.boot:q} --asked {params.asked:q}"
+        " --preflight {output.preflight:q} 2>&1 | tee {log:q} >&2"

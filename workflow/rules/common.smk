@@ -15,6 +15,7 @@ from benchbook.config.claims_facts import claims_facts
 from benchbook.config.load import load_config
 from benchbook.errors import BenchbookError
 from benchbook.planned import planned
+from benchbook.preflight import asked
 from benchbook.provenance.code import closure, run_what_is_fingerprinted
 
 run_what_is_fingerprinted()
@@ -45,6 +46,9 @@ STORES = PLANNED.stores
 ARMS = param.text([arm.name for arm in BOOKING.arms])
 # What goes into tables and report has secrets and names covered, as the texts of raw files have.
 CLAIMS = masking.cover_text(param.text(claims_facts(BOOKING)))
+ASKED = masking.cover_text(
+    param.text(asked.of_booking(BOOKING, PLANNED.configured_in).to_json())
+)
 FACTS = masking.cover_text(param.text(facts.report_facts(BOOKING)))
 REPORT_TABLES = [
     "runs",
@@ -73,6 +77,7 @@ REPORT_TABLES = [
     "verdicts",
     "hypotheses",
     "next_experiments",
+    "preflight",
     "sources",
 ]
 # What each store is derived into; the page's panel leads through their sidecars down to the raw files.
@@ -129,7 +134,7 @@ def engine_stamp(engine):
 
 
 def session_needs(wildcards):
-    """What must stand before the session boots: its environments, its model, and the session before it.
+    """What must stand before the session boots: preflight, its environments, its model, and the session before it.
 
     All ancient(): a rebuilt environment or a touched file is no reason to measure again. What would be one is in the
     specification's hash, and so in the path. None of these files is ever due while it exists: Snakemake plans nothing
@@ -143,6 +148,7 @@ def session_needs(wildcards):
         for model in models
         if model["config"] is not None
     }
+    needs.add(str(RESULTS / "preflight.json"))
     place = STORES.index(wildcards.store)
     if place:
         needs.add(str(RESULTS / f"sessions/{STORES[place - 1]}.json"))

@@ -125,6 +125,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         rules.check_client_engine(engine, client, given, file, problems)
     rules.check_flags(data, file, problems)
     rules.check_draft_model(data, file, problems)
+    rules.check_overrides(data, file, problems)
     rules.check_arm_names(data, file, problems)
     rules.check_expected_failures(data, file, problems)
     arms = _arms(file, booking, engine, engines, problems)
@@ -171,6 +172,7 @@ def load_booking(root: Path, booking_id: str) -> Booking:
         hypotheses=claims.hypotheses(data),
         draft_model=draft,
         budget=Budget(**data["budget"]),
+        allow=data["preflight"]["allow"],
     )
 
 
@@ -215,7 +217,12 @@ def _node(root: Path, file: str, booking: dict[str, Any], problems: Problems) ->
         None if data[key] is None else float(data[key])
         for key in ("price_usd_per_hour", "memory_bandwidth_tb_s", "matrix_tflops")
     )
-    return Node(name, data["description"], price, data["gpus"], bandwidth, rate, data.get("kind", name))
+    memory, power, host = (
+        None if data[key] is None else float(data[key])
+        for key in ("gpu_memory_gib", "power_limit_w", "host_memory_gib")
+    )
+    return Node(name, data["description"], price, data["gpus"], bandwidth, rate, data.get("kind", name), memory, power,
+                data["cores"], host)  # fmt: skip
 
 
 def _model(
@@ -226,7 +233,7 @@ def _model(
         return None
     name, data = found
     return Model(name, data.get("description"), data.get("build"), data.get("config"), data.get("path"),
-                 data["sizes"])  # fmt: skip
+                 data["sizes"], data.get("expert_format"))  # fmt: skip
 
 
 def _arms(file: str, booking: Document, engine: Engine | None, engines: Engines, problems: Problems) -> dict[int, Arm]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchbook.measure.warmup import Rule
@@ -16,7 +16,10 @@ Env = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """A kind of machine; what is not known of it (price, bandwidth and matrix rate of one GPU) is None."""
+    """A kind of machine; what is not known of it is None.
+
+    Bandwidth, matrix rate, memory and power limit are those of one GPU; cores and host memory those of the node.
+    """
 
     name: str
     description: str
@@ -25,13 +28,18 @@ class Node:
     memory_bandwidth_tb_s: float | None
     matrix_tflops: float | None
     kind: str
+    gpu_memory_gib: float | None = None
+    power_limit_w: float | None = None
+    cores: int | None = None
+    host_memory_gib: float | None = None
 
 
 @dataclass(frozen=True)
 class Model:
     """The served model: `config` to build a directory from, or `path`, a directory or hub id; the other is None.
 
-    `sizes`: what the model file says of the bytes of a decode step, by the names of model.schema.yaml.
+    `sizes`: what the model file says of its bytes, by the names of model.schema.yaml. `expert_format`: the 4-bit format
+    of the routed experts, where the config does not tell.
     """
 
     name: str
@@ -40,6 +48,7 @@ class Model:
     config: Mapping[str, object] | None
     path: str | None
     sizes: Mapping[str, float]
+    expert_format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Workload:
-    """The requests of every run; `prompts` maps each concurrency to its number of prompts, always whole waves, and
-    `repeats` to its number of runs in a session.
+    """The requests of every run; `prompts` maps each concurrency to its number of prompts and
+    `repeats` to its number of runs in a session. That the waves are whole is asked by preflight.
 
     `content`: what the prompts are, the keys of workload `kind` as the booking file has them. `file_sha256`: of
     the file of kind file, None for another kind.
@@ -219,6 +228,7 @@ class Booking:
     `client`: names of the load clients, several to hold them against each other. `client_engine`: where the client
     vllm-bench runs; None where that is not among them. `recorded`: folder of the recording that is adopted instead of
     measuring; None for a booking that is measured. `draft_model`: what `{draft_model}` in a server's flags stands for.
+    `allow`: rules of preflight whose errors may stand, each with the reason.
     """
 
     id: str
@@ -244,3 +254,4 @@ class Booking:
     hypotheses: tuple[Hypothesis, ...]
     draft_model: Model | None = None
     budget: Budget = Budget()
+    allow: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from benchbook.errors import WorkloadError
 from benchbook.measure.client.workloads import count_in
 from benchbook.measure.specification import DRAFT
 from benchbook.measure.warmup import RULES, Converged
+from benchbook.preflight.rules import RULES as PREFLIGHT
 
 Data = dict[str, Any]
 
@@ -137,24 +137,28 @@ def _server(arm: Arm) -> str:
 
 
 def check_prompts(booking: Data, file: str, problems: Problems) -> None:
-    """Every run is whole waves: its prompts are a multiple of its concurrency."""
+    """A map of prompts names every concurrency and no other. Whether waves are whole is asked by preflight."""
     workload = booking.get("workload")
     key: Key = ("workload", "num_prompts")
-    if not isinstance(workload, dict) or "num_prompts" not in workload or "concurrency" not in workload:
+    if not isinstance(workload, dict) or "concurrency" not in workload or not isinstance(
+        workload.get("num_prompts"), dict
+    ):
         return
-    if not problems.sound(file, *key) or not problems.sound(file, "workload", "concurrency"):
+    if problems.sound(file, *key) and problems.sound(file, "workload", "concurrency"):
+        _check_levels(workload["num_prompts"], workload["concurrency"], "a multiple of {}", file, key, problems)
+
+
+def check_overrides(booking: Data, file: str, problems: Problems) -> None:
+    """An override names a rule of preflight, and says more than nothing."""
+    key: Key = ("preflight", "allow")
+    if not problems.sound(file, *key) or "preflight" not in booking:
         return
-    prompts, levels = workload["num_prompts"], workload["concurrency"]
-    if isinstance(prompts, int):
-        partial = [level for level in levels if prompts % level]
-        if partial:
-            problems.add(file, key, _partial(prompts, partial, math.lcm(*levels)), prompts)
-        return
-    _check_levels(prompts, levels, "a multiple of {}", file, key, problems)
-    known = {str(level): level for level in levels}
-    for name, value in prompts.items():
-        if name in known and value % known[name]:
-            problems.add(file, (*key, name), _partial(value, [known[name]], known[name]), value)
+    for rule, reason in booking["preflight"]["allow"].items():
+        if rule not in PREFLIGHT:
+            advice = unknown(rule, PREFLIGHT, "rules:", "remove it")
+            problems.add(file, (*key, rule), f"is not a rule of preflight {advice}", reason)
+        elif isinstance(reason, str) and not reason.strip():
+            problems.add(file, (*key, rule), "gives no reason; say in one sentence why the error may stand.", reason)
 
 
 def check_repeats(booking: Data, file: str, problems: Problems) -> None:
@@ -181,14 +185,6 @@ def _check_levels(
             sentence = (f"is for a concurrency that is not run (workload.concurrency has {listed(map(str, levels))}); "
                         "remove it.")  # fmt: skip
             problems.add(file, (*key, name), sentence, value)
-
-
-def _partial(prompts: int, levels: list[int], step: int) -> str:
-    waves = " and ".join(f"{level} ({prompts / level:g} waves)" for level in levels)
-    below = prompts // step * step
-    use = f"{below} or {below + step}" if below else str(step)
-    cost = "a partial last wave lowers the throughput (method.md 3)"
-    return f"is not whole waves at concurrency {waves}: {cost}; use {use}."
 
 
 def check_length(booking: Data, file: str, problems: Problems) -> None:

@@ -69,8 +69,9 @@ _STARTUP_PLAN = re.compile(r"startup plan", re.IGNORECASE)
 class BootFacts:
     """Figures of one boot; None where the log does not say.
 
-    Times in s, memory in GiB. `load_s`, `weights_gib`, `capture_s` and `capture_gib` are those of the rank with the
-    largest; `kv_cache_tokens` and `kv_memory_gib` are the last engine's; `graphs_piecewise` and `graphs_full` count the
+    Times in s, memory in GiB. `load_s`, `weights_gib`, `capture_s`, `capture_gib`, `activation_gib` (its peak) and
+    `non_torch_gib` are those of the rank with the largest; `kv_cache_tokens`, `kv_memory_gib` and `graph_estimate_gib`
+    are the last engine's; `gpu_memory_gib` is the smallest GPU's; `graphs_piecewise` and `graphs_full` count the
     graphs of the real capture pass, not of the profiling pass before it. `graph_tokens_max`: tokens of the largest
     captured graph; None where nothing was captured, as with enforce-eager.
     """
@@ -87,26 +88,43 @@ class BootFacts:
     graphs_piecewise: int | None
     graphs_full: int | None
     graph_tokens_max: int | None
+    gpu_memory_gib: float | None = None
+    activation_gib: float | None = None
+    non_torch_gib: float | None = None
+    graph_estimate_gib: float | None = None
 
 
 def boot_facts(text: str) -> BootFacts:
     """The figures that the tables of a booking keep."""
     found = facts(records(without_answered(text)))
     loads, captures, bars = found["load"] or [], found["capture"] or [], found["capture_bars"] or {}
+    memory = found["memory"] or []
+    weights_gib = max((load[0] for load in loads), default=None)
     return BootFacts(
         version=found["version"],
         load_s=max((load[1] for load in loads), default=None),
         compile_s=sum(found["compile_s"]) if found["compile_s"] else None,
         init_s=max((init[0] for init in found["engine_init"] or []), default=None),
         kv_cache_tokens=found["kv_tokens"][-1] if found["kv_tokens"] else None,
-        weights_gib=max((load[0] for load in loads), default=None),
+        weights_gib=weights_gib,
         kv_memory_gib=found["kv_available_gib"][-1] if found["kv_available_gib"] else None,
         capture_s=max((capture[0] for capture in captures), default=None),
         capture_gib=max((capture[1] for capture in captures), default=None),
         graphs_piecewise=bars.get("PIECEWISE"),
         graphs_full=bars.get("FULL"),
         graph_tokens_max=found["graph_tokens_max"],
+        gpu_memory_gib=min((rank["total"] for rank in memory), default=None),
+        activation_gib=max((rank["activation"] for rank in memory), default=None),
+        non_torch_gib=max((gib for rank in memory if (gib := _non_torch(rank, weights_gib)) is not None), default=None),
+        graph_estimate_gib=found["graph_estimate_gib"],
     )
+
+
+def _non_torch(rank: dict[str, float], weights_gib: float | None) -> float | None:
+    """Memory of a rank outside PyTorch, which 0.26.1 and later print as one with the weights."""
+    if "consumed" in rank:
+        return None if weights_gib is None else max(0.0, round(rank["consumed"] - weights_gib, 2))
+    return rank.get("non_torch")
 
 
 def facts(log: Sequence[Record]) -> dict[str, Any]:

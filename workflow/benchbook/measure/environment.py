@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from benchbook.measure import cgroup
 from benchbook.measure.gpu import Gpus
 
 _ASK = (
@@ -53,7 +54,7 @@ def node(cuda_visible: str | None = None, cuda_order: str | None = None) -> dict
             "cpu_model": _cpu_model(),
             "cores": len(os.sched_getaffinity(0)),
             "cores_online": os.cpu_count(),
-            "cpu_quota_cores": _cpu_quota(),
+            "cpu_quota_cores": cgroup.cpu_quota_cores(),
             "memory_bytes": psutil.virtual_memory().total,
             "load_1min": os.getloadavg()[0],
             "pipeline_python": platform.python_version(),
@@ -80,12 +81,3 @@ def _cpu_model() -> str | None:
     except OSError:
         pass
     return None
-
-
-def _cpu_quota() -> float | None:
-    """Cores granted by cgroup v2's cpu.max; None without a limit."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None

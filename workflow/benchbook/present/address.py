@@ -8,7 +8,7 @@ from typing import Any
 _BY_ID = {"runs": "run_id", "telemetry": "run_id", "client": "run_id", "scheduler": "run_id", "steps": "run_id",
           "occupancy": "run_id", "sessions": "session_id", "warmup": "reading_id", "failures": "failure_id",
           "summary": "key", "comparisons": "comparison_id", "verdicts": "claim_id", "anomalies": "anomaly_id",
-          "next_experiments": "rank", "bookings": "booking"}
+          "next_experiments": "rank", "bookings": "booking", "preflight": "finding_id"}
 _BY_POINT = ("crosscheck", "toll", "floor", "cost")
 _JOINED = {"timeline": ("session_id", "label"), "reconciliation": ("run_id", "quantity"),
            "sources": ("owner_id", "file"), "noise": ("booking", "metric"), "fixed_cost": ("arm", "response", "model"),

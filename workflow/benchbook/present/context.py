@@ -10,7 +10,8 @@ import pandas as pd
 
 FRAMES = ("runs", "sessions", "warmup", "telemetry", "client", "scheduler", "reconciliation", "crosscheck", "sweep",
           "failures", "timeline", "repeatability", "noise", "comparisons", "steps", "fixed_cost", "toll", "floor",
-          "anomalies", "occupancy", "elimination", "cost", "bill", "verdicts", "hypotheses", "next_experiments")
+          "anomalies", "occupancy", "elimination", "cost", "bill", "verdicts", "hypotheses", "next_experiments",
+          "preflight")
 
 
 @dataclass(frozen=True)

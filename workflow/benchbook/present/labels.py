@@ -97,6 +97,8 @@ LABELS = {
     "usd_per_mtok": "Cost of tokens", "tokens_per_j": "Tokens per joule", "item": "Item", "time_s": "Node time",
     "share": "Share", "usd": "Cost", "tokens": "Tokens", "claim_id": "Claim", "because": "Because",
     "sentence": "What may be said", "replicate": "What would lift it", "statement": "Expected",
+    "finding_id": "Finding", "rule": "Rule", "severity": "Severity", "place": "Look at", "evidence": "Evidence",
+    "arithmetic": "Arithmetic", "source": "Rests on", "allowed": "Allowed because",
     "direction": "Direction", "smallest_effect_pct": "At least", "rank": "Rank", "experiment": "What to run",
     "claims": "Claims moved", "claims_per_hour": "Claims per hour", "how": "How",
 }

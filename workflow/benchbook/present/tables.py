@@ -23,15 +23,16 @@ TONES = {
     "differs": "bad", "not compared": "", "failed": "bad", "missing": "bad", "refused": "bad",
     "supported": "good", "contradicted": "bad", "too small to matter": "", "undecided": "", "not measured": "",
     "ruled out": "good", "not ruled out": "warn", "untested": "", "held": "good", "extrapolated": "", "not tried": "",
+    "error": "bad", "warning": "warn", "note": "",
     **{level.name: f"level level-{level.slug}" for level in LEVELS},
 }
 SHORT = 14
-TONED = {"status", "little", "warmup_verdict", "verdict", "gate", "tags", "outcome", "level", "prediction"}
+TONED = {"severity", "status", "little", "warmup_verdict", "verdict", "gate", "tags", "outcome", "level", "prediction"}
 UNTONED = {("elimination", "gate")}
 CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine", "claim_id",
          "anomaly_id", "comparison_id"}
 PROSE = {"sentence", "because", "replicate", "statement", "found", "consequence", "signature", "measurement", "gate",
-         "why", "experiment", "how", "note", "refused", "regime", "method"}
+         "why", "evidence", "arithmetic", "experiment", "how", "note", "refused", "regime", "method"}
 
 
 @dataclass(frozen=True)
