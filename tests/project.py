@@ -15,6 +15,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2"]
+# One process for API server and engine: with the load client that makes two, which every machine has cores for.
+ALONE = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 PAGE = ("reports/small/report.html", "results/small/acceptance.json")  # the report without its PDF, which takes longest
 
 
@@ -30,7 +32,7 @@ class Project:
         for name in ("workflow", "scripts", "config", "recordings", "reports/templates", "reports/style",
                      "reports/script"):  # fmt: skip
             shutil.copytree(ROOT / name, folder / name, ignore=skip)
-        fake = {"kind": "vllm", "python": str(ROOT / "tests" / "fake" / "python"), "env": engine_env or {}}
+        fake = {"kind": "vllm", "python": str(ROOT / "tests" / "fake" / "python"), "env": ALONE | (engine_env or {})}
         self.write("config/engines/fake.yaml", fake)
         self.write("config/config.yaml", {"booking": "small"})
         self.booking = {

@@ -29,7 +29,8 @@ def rows(runs: pd.DataFrame, arms: tuple[str, ...], said: str) -> dict[str, Rows
     ok = runs[runs["status"] == "ok"]
     made: dict[str, Rows] = {name: [] for name in (
         "repeatability", "noise", "comparisons", "steps", "fixed_cost", "toll", "floor", "anomalies", "evidence",
-        "occupancy", "elimination", "cost", "bill", "verdicts", "hypotheses", "next_experiments")}
+        "occupancy", "elimination", "cost", "bill", "verdicts", "hypotheses", "next_experiments", "preflight")}
+    made["preflight"] = _preflight(arms, said)
     if ok.empty:
         return made
     for (arm, c), group in ok.groupby(["arm", "concurrency"], sort=False):
@@ -49,6 +50,18 @@ def rows(runs: pd.DataFrame, arms: tuple[str, ...], said: str) -> dict[str, Rows
     _scale(made, arms[0], levels)
     _booking(made, ok, arms, said)
     return made
+
+
+def _preflight(arms: tuple[str, ...], said: str) -> Rows:
+    """One finding of each severity, and an error that the booking lets stand."""
+    kinds = (("capture-too-small", "error", said), ("waves-few", "warning", None), ("memory-phases", "note", None))
+    return [
+        {"finding_id": f"{rule}/{arms[0]}", "rule": rule, "severity": severity, "arm": arms[0],
+         "place": "server.args.max-num-seqs", "evidence": f"{said}: max-num-seqs = 64", "remedy": "Raise it.",
+         "arithmetic": "64 x (1 + 3) = 256 > 64" if severity != "note" else None, "source": "engines.md 4.1",
+         "allowed": allowed}
+        for rule, severity, allowed in kinds
+    ]  # fmt: skip
 
 
 def _point(made: dict[str, Rows], arm: str, c: int, runs: pd.DataFrame) -> None:

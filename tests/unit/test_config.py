@@ -20,6 +20,8 @@ from benchbook.config.read import Document
 from benchbook.config.spec import session_specs
 from benchbook.errors import ConfigError
 from benchbook.measure.warmup import Converged, TwoAgree
+from benchbook.preflight import runs
+from benchbook.preflight.asked import of_booking
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -240,26 +242,14 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     (
         [(("workload", "waves"), REMOVED)],
         "workload has neither waves nor num_prompts; add one of them (waves: prompts of a run as a multiple of its "
-        "concurrency; num_prompts: prompts of a run, one number for all or a map from concurrency to number, in whole "
-        "waves).",
-    ),
-    (
-        prompts(100),
-        "workload.num_prompts = 100 is not whole waves at concurrency 32 (3.125 waves): a partial last wave lowers the "
-        "throughput (method.md 3); use 96 or 128.",
-    ),
-    (
-        prompts(17),
-        "workload.num_prompts = 17 is not whole waves at concurrency 2 (8.5 waves) and 32 (0.53125 waves): a partial "
-        "last wave lowers the throughput (method.md 3); use 32.",
+        "concurrency; num_prompts: prompts of a run, one number for all or a map from concurrency to number; whole "
+        "waves, unless preflight allows).",
     ),
     (
         prompts({1: 8, 2: 7, 16: 32}),
         "workload.num_prompts.32 is missing, and workload.concurrency has 32; give a multiple of 32.\n"
         "workload.num_prompts.16 = 32 is for a concurrency that is not run (workload.concurrency has 1, 2, 32); "
-        "remove it.\n"
-        "workload.num_prompts.2 = 7 is not whole waves at concurrency 2 (3.5 waves): a partial last wave lowers the "
-        "throughput (method.md 3); use 6 or 8.",
+        "remove it.",
     ),
     (
         prompts("many"),
@@ -702,17 +692,17 @@ def test_a_common_length_that_every_arm_changes_is_not_judged(tmp_path: Path) ->
     each=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
-def test_num_prompts_is_accepted_iff_whole_waves(
+def test_num_prompts_are_accepted_and_preflight_says_which_are_not_whole_waves(
     tmp_path_factory: pytest.TempPathFactory, levels: list[int], values: list[int], each: bool
 ) -> None:
     asked = dict(zip(levels, values if each else [values[0]] * 4, strict=False))
     edits = [(("workload", "concurrency"), levels), *prompts(asked if each else values[0])]
     root = tree(tmp_path_factory.mktemp("config"), edited(*edits))
-    if all(value % level == 0 for level, value in asked.items()):
-        workload = load_booking(root, "b").workload
-        assert {level: workload.num_prompts(level) for level in levels} == asked
-    else:
-        assert "is not whole waves" in message(root)
+    booking = load_booking(root, "b")
+    assert {level: booking.workload.num_prompts(level) for level in levels} == asked
+    partial = [item for item in runs.findings(of_booking(booking, root)) if item.rule == "partial-wave"]
+    told = ", ".join(str(level) for level in sorted(levels) if asked[level] % level)
+    assert [told in item.evidence for item in partial] == ([True] if told else [])
 
 
 @cache

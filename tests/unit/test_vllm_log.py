@@ -65,7 +65,7 @@ def test_figures_of_a_gpu_boot_for_the_tables():
     assert vllm_log.boot_facts(recorded("h200-qwen3moe")) == vllm_log.BootFacts(
         version="0.26.0", load_s=1.109929, compile_s=32.71, init_s=147.16, kv_cache_tokens=774352, weights_gib=55.97,
         kv_memory_gib=70.9, capture_s=22, capture_gib=0.8, graphs_piecewise=51, graphs_full=51,
-        graph_tokens_max=512,
+        graph_tokens_max=512, gpu_memory_gib=139.8, activation_gib=0.87, non_torch_gib=0.24, graph_estimate_gib=0.64,
     )  # fmt: skip
 
 

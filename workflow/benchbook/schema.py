@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchbook.columns import claims, measured
+from benchbook.columns import claims, measured, preflight
 from benchbook.columns.column import Column
 from benchbook.errors import TableError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES: dict[str, dict[str, Column]] = {**measured.TABLES, **claims.TABLES}
+TABLES: dict[str, dict[str, Column]] = {**measured.TABLES, **claims.TABLES, **preflight.TABLES}
 
 
 def check(frame: pd.DataFrame, table: str) -> pd.DataFrame:

@@ -42,7 +42,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _place(booking: str) -> tuple[Path, str]:
-    """The project's folder and the booking's name: from a name here, or the path of a file config/bookings/NAME.yaml."""
+    """The project's folder and the booking's name: of a name here, or of a path .../config/bookings/NAME.yaml."""
     from benchbook.errors import ConfigError
 
     path = Path(booking)

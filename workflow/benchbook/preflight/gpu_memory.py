@@ -200,6 +200,7 @@ def is_fp4_moe(arm: ServerAsked, asked: Asked) -> bool:
     config = asked.model["config"] or {}
     told = config.get("quantization_config")
     method = str(arm.args.get("quantization") or (told or {}).get("quant_method") or "").lower()
-    has_experts = bool(asked.model["sizes"].get("routed_gb") or asked.model["sizes"].get("experts")
-                       or any(config.get(name) for name in ("num_experts", "num_local_experts", "n_routed_experts")))  # fmt: skip
+    sizes = asked.model["sizes"]
+    named = (config.get(name) for name in ("num_experts", "num_local_experts", "n_routed_experts"))
+    has_experts = bool(sizes.get("routed_gb") or sizes.get("experts") or any(named))
     return has_experts and (method in _FP4 or asked.model["expert_format"] in _FP4)

@@ -224,9 +224,26 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "run_id", "slot", *_ENERGY, *_if_any(telemetry, "gpu_note")], name="telemetry-energy", dense=True),
         "failures": table(frames["failures"], "failures", "What failed, why, and what it cost.", [
             "failure_id", "slot", "arm", "what", "failure_class", "reason", "remedy", "expected", "cost_s"]),
+        **_preflight(frames["preflight"]),
         "index": table(runs, "runs", "Every run asked for.", [
             Col("run_id", anchor=True), "slot", "client", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
             "num_prompts", "completed", "spec_hash", "reason"], name="run-index", dense=True),
+    }
+
+
+def _preflight(found: pd.DataFrame) -> dict[str, Table]:
+    """Errors that the booking lets stand and all else that stands against it, and the notes."""
+    allowed, is_note = found["allowed"].notna(), found["severity"] == "note"
+    columns: list[str | Col] = ["rule", "severity", *_if_any(found, "arm"), "evidence", "arithmetic", "remedy", "source"]
+    against = found[~is_note & ~allowed]
+    return {
+        "overrides": table(found[allowed], "preflight", "Errors of preflight that the booking file lets stand.", [
+            "rule", *_if_any(found[allowed], "arm"), "allowed", "evidence", "arithmetic", "source"],
+            name="preflight-allowed"),
+        "pitfalls": table(against, "preflight", "What preflight finds in the booking as it was measured.",
+                          columns, dense=True),
+        "preflight_notes": table(found[is_note], "preflight", "Notes of preflight.", columns, name="preflight-notes",
+                                 dense=True),
     }
 
 
@@ -335,6 +352,7 @@ def build(context: ReportInput) -> dict[str, Any]:
         "of_scheduler": wording.SCHEDULER,
         "of_reconciliation": wording.RECONCILIATION,
         "no_failures": wording.no_failures(),
+        "of_preflight": wording.preflight(len(frames["preflight"]), int(frames["preflight"]["allowed"].notna().sum())),
         "root_causes": _root_causes(frames["sessions"]),
         "environments": _environments(frames["sessions"]),
         "thresholds": {

@@ -207,3 +207,13 @@ def relaxed(names: Iterable[str]) -> str:
         return ""
     return (f"This booking relaxes {plural(len(listed), 'a threshold', f'{len(listed)} thresholds')} of the method: "
             f"{', '.join(listed)}.")
+
+
+def preflight(findings: int, allowed: int) -> str:
+    """What preflight is, and how much it has to say."""
+    if not findings:
+        return "Preflight finds nothing in this booking."
+    said = "Preflight holds the booking against what is known of its engine and of benchmarks that went wrong."
+    if not allowed:
+        return said
+    return f"{said} {'One error stands' if allowed == 1 else f'{allowed} errors stand'} because the booking file says so."
