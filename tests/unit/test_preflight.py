@@ -374,7 +374,8 @@ def test_arms_alike_are_told_once(tmp_path):
 
 def test_an_override_lets_an_error_stand_and_the_reason_is_printed(tmp_path, capsys, monkeypatch):
     planted = PLANTED["capture-in-sequences"]
-    project(tmp_path, planted=booking(planted.args, {"preflight": {"allow": {"capture-too-small": "that is the test"}}}))
+    allow = {"preflight": {"allow": {"capture-too-small": "that is the test"}}}
+    project(tmp_path, planted=booking(planted.args, allow))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["preflight", "planted"])

@@ -31,12 +31,12 @@ def findings(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
         return  # only whole blocks are kept, and the last token is always computed
     vocabulary = (asked.model["config"] or {}).get("vocab_size")
     sent = sum(level.prompts * level.repeats for level in asked.levels)
-    sent += asked.max_readings * sum(level.concurrency for level in asked.levels) * (asked.clients[0] == VLLM_BENCH)
+    if asked.clients[0] == VLLM_BENCH and not asked.recorded:  # readings, which the first client sends
+        sent += asked.max_readings * sum(level.concurrency for level in asked.levels)
     if not isinstance(vocabulary, int):
         yield Finding("prompts-repeat", NOTE, arm.name, "client",
                       "Not checked: the model's vocabulary is not known here, and vllm-bench draws the start of a "
-                      "prompt "
-                      "from it.", f"{sent:,} prompts are sent to one server",
+                      "prompt from it.", f"{sent:,} prompts are sent to one server",
                       "Look at the share of prefix-cache hits in the report.")  # fmt: skip
         return
     share = sent / vocabulary

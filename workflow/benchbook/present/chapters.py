@@ -234,7 +234,8 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
 def _preflight(found: pd.DataFrame) -> dict[str, Table]:
     """Errors that the booking lets stand and all else that stands against it, and the notes."""
     allowed, is_note = found["allowed"].notna(), found["severity"] == "note"
-    columns: list[str | Col] = ["rule", "severity", *_if_any(found, "arm"), "evidence", "arithmetic", "remedy", "source"]
+    columns: list[str | Col] = [
+        "rule", "severity", *_if_any(found, "arm"), "evidence", "arithmetic", "remedy", "source"]
     against = found[~is_note & ~allowed]
     return {
         "overrides": table(found[allowed], "preflight", "Errors of preflight that the booking file lets stand.", [

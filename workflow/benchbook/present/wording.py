@@ -216,4 +216,5 @@ def preflight(findings: int, allowed: int) -> str:
     said = "Preflight holds the booking against what is known of its engine and of benchmarks that went wrong."
     if not allowed:
         return said
-    return f"{said} {'One error stands' if allowed == 1 else f'{allowed} errors stand'} because the booking file says so."
+    stand = "One error stands" if allowed == 1 else f"{allowed} errors stand"
+    return f"{said} {stand} because the booking file says so."
