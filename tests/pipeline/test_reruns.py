@@ -108,6 +108,27 @@ def test_a_touch_reruns_nothing(project):
     assert planned(project) == set()
 
 
+def test_preflight_lost_touched_or_asked_for_again_measures_nothing(project):
+    path = project.folder / "results/small/preflight.json"
+    path.touch()
+    assert planned(project) == set()
+    path.write_text("{}")
+    assert planned(project) == set()
+    path.unlink()
+    assert planned(project) == set()
+    before = project.sessions()
+    assert project.run("results/small/preflight.json", TABLES_ONLY).returncode == 0
+    assert path.exists() and project.sessions() == before
+
+
+def test_an_error_of_preflight_stops_the_booking_before_anything_boots(tmp_path):
+    partial = {"input_tokens": 8, "output_tokens": 8, "concurrency": [2], "num_prompts": 7}
+    stopped = Project(tmp_path / "p", workload=partial)
+    done = stopped.run()
+    assert done.returncode != 0 and not list((stopped.folder / "results/small").glob("raw/*"))
+    assert "7 / 2 = 3.5 waves: 1 - 3.5 / 4 = 12.5 % too low" in done.stdout + done.stderr
+
+
 def test_a_lost_snakemake_folder_boots_nothing(project):
     shutil.rmtree(project.folder / ".snakemake")
     before = project.sessions()

@@ -274,6 +274,24 @@ def test_a_boot_of_other_flags_is_named_and_one_of_another_layout_is_not_taken()
     assert boots.like(arm, wanted, [replace(recorded(), model="another")]) is None
 
 
+def test_a_boot_that_got_as_far_as_its_kv_cache_is_taken_before_a_later_one_that_failed():
+    wanted, arm = recorded_arm()
+    failed = replace(recorded(), name="later", facts={**recorded().facts, "kv_cache_tokens": None})
+    measured = boots.like(arm, wanted, [recorded(), failed])
+    assert measured is not None and measured.boot.name == "base.server.log.gz"
+
+
+def test_what_a_boot_of_other_flags_measured_makes_no_error(tmp_path):
+    project(tmp_path, planted=booking({"gpu-memory-utilization": 0.1}))
+    wanted = asked.of_booking(load_booking(tmp_path, "planted"), tmp_path)
+    facts = {**recorded().facts, "weights_gib": 7.0, "activation_gib": 20.0}
+    same = dict(wanted.arms[0].args)
+    for args, severity in ((same, ERROR), ({**same, "max-num-batched-tokens": 65536}, WARNING)):
+        over = [item for item in check(wanted, [boots.Boot("earlier", None, None, None, args, facts)], SIXTEEN)
+                if item.rule == "gpu-memory-over"]  # fmt: skip
+        assert [item.severity for item in over] == [severity]
+
+
 def test_a_capture_that_an_earlier_boot_measured_counts(tmp_path):
     facts = {**recorded().facts, "weights_gib": 7.0, "capture_gib": 9.6, "gpu_memory_gib": 139.8}
     project(tmp_path, planted=booking({"kv-cache-memory-bytes": 136_000_000_000}))
@@ -338,6 +356,13 @@ def test_rules_of_gpus_do_not_apply_to_a_cpu(tmp_path):
         "node": "cpu", "server": {"env": {"VLLM_CPU_KVCACHE_SPACE": "40"}}})  # fmt: skip
     of_gpus = {"capture-too-small", "gpu-memory-over", "memory-phases", "memory-share-unwritten", "gpus-too-few"}
     assert not of_gpus & {item.rule for item in found(tmp_path, content)}
+
+
+def test_a_kv_cache_that_drawn_lengths_may_fit_into_is_a_warning(tmp_path):
+    drawn = {"distribution": "uniform", "min": 2, "max": 256}
+    content = booking({"gpu-memory-utilization": 0.4}, {"node": "small", "workload": {"output_tokens": drawn}})
+    (small,) = [item for item in found(tmp_path, content) if item.rule == "kv-too-small"]
+    assert small.severity == WARNING and "fewer may be enough" in small.evidence
 
 
 def test_an_eager_server_has_no_graphs(tmp_path):

@@ -54,7 +54,7 @@ class Asked:
     """`node`: fields of config.records.Node. `model`: name, config or None, sizes, expert_format; `draft_model` the
     same, or None.
     `longest`: tokens of the longest request that can be drawn, None where a file decides; `longest_prompt` of its
-    prompt, `longest_output` of its answer."""
+    prompt. `alike`: every request is as long as that, and shares nothing with another."""
 
     booking: str
     recorded: bool
@@ -68,6 +68,7 @@ class Asked:
     repeats_prompts: bool
     longest: int | None
     longest_prompt: int | None
+    alike: bool
     levels: tuple[Level, ...]
     max_readings: int
     order: str
@@ -118,6 +119,7 @@ def of_booking(booking: Booking, root: Path) -> Asked:
         repeats_prompts=bool(workload.content.get("repeat", False)),
         longest=sum(parts.values()) or None,
         longest_prompt=sum(parts.values()) - output or None,
+        alike=workload.kind == "random" and not any(isinstance(value, dict) for value in workload.content.values()),
         levels=tuple(Level(level, workload.prompts[level], workload.repeats[level])
                      for level in sorted(workload.concurrency)),
         max_readings=booking.warmup.max_readings,

@@ -48,13 +48,16 @@ class Measured:
 
 
 def like(arm: ServerAsked, asked: Asked, boots: Sequence[Boot]) -> Measured | None:
-    """The latest boot of the same model, engine and node that is laid out and stored as `arm` is, the same flags before
-    others; None without one."""
+    """The latest boot of the same model, engine and node that is laid out and stored as `arm` is, None without one.
+
+    One that got as far as its KV cache goes before others, then one of the same flags.
+    """
     fitting = [boot for boot in boots if _fits(arm, asked, boot)]
     if not fitting:
         return None
     found = [Measured(boot, _differing(arm, boot)) for boot in fitting]
-    return min(reversed(found), key=lambda measured: len(measured.differing))
+    return min(reversed(found), key=lambda measured: (measured.get("kv_cache_tokens") is None,
+                                                      len(measured.differing)))  # fmt: skip
 
 
 def _fits(arm: ServerAsked, asked: Asked, boot: Boot) -> bool:

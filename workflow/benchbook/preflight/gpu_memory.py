@@ -18,8 +18,8 @@ from benchbook.preflight.finding import ERROR, NOTE, WARNING, Finding
 from benchbook.preflight.value import Value
 from benchbook.preflight.weights import weights_gib
 
-TIGHT_GIB = 2.0
-TIGHT_SHARE = 0.9  # of the memory: source 000's autotuning failed at 0.92 of 268 GiB and fitted at 0.78
+TIGHT_GIB, TIGHT_PART = 2.0, 0.05  # the smaller of the two: GiB, and of the memory
+HIGH_SHARE = 0.9  # source 000's autotuning failed at 0.92 of 268 GiB and fitted at 0.78
 _FP4 = ("mxfp4", "nvfp4", "modelopt_fp4", "gpt_oss_mxfp4")
 
 
@@ -146,10 +146,11 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
     place = arm.key("kv-cache-memory-bytes" if memory.kv_given else "gpu-memory-utilization")
     if weights is None or kv is None or after is None:
         return None
+    surely = measured is None or not measured.differing
     if not memory.kv_given and kv <= 0:
         budget = budget_gib(memory.share.value or 0.0, memory.total)
         return Finding(
-            "gpu-memory-over", ERROR, arm.name, place,
+            "gpu-memory-over", ERROR if surely or budget <= weights else WARNING, arm.name, place,
             f"{memory.share.how}; {memory.weights.how}. Nothing is left for a KV cache: the server will not "
             "start.",
             f"{memory.share.value:g} x {memory.total:g} = {budget:.2f} GiB, less what comes before the KV cache: "
@@ -158,7 +159,6 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
         )  # fmt: skip
     later = memory.capture or 0.0
     if later > after or after <= 0:
-        surely = measured is None or not measured.differing
         return Finding(
             "gpu-memory-over", ERROR if surely else WARNING, arm.name, place,
             f"{memory.weights.how}; the KV cache is sized before warm-up and capture, which have to fit into the "
@@ -166,7 +166,7 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
             f"{_sum(memory)}; the capture takes {later:.2f} GiB",
             f"Lower {'kv-cache-memory-bytes' if memory.kv_given else 'gpu-memory-utilization'}.",
         )  # fmt: skip
-    if after < TIGHT_GIB or (memory.kv_given and memory.unmeasured and after < 2 * TIGHT_GIB):
+    if after < min(TIGHT_GIB, TIGHT_PART * memory.total):
         return Finding(
             "gpu-memory-tight", WARNING, arm.name, place,
             f"{memory.weights.how}; not known: {', '.join(memory.unmeasured) or 'the workspaces of autotuning'}.",
@@ -180,7 +180,7 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
 
 def _workspace(arm: ServerAsked, asked: Asked, memory: Memory) -> Finding | None:
     share = memory.share.value
-    if memory.kv_given or share is None or share < TIGHT_SHARE or not is_fp4_moe(arm, asked):
+    if memory.kv_given or share is None or share < HIGH_SHARE or not is_fp4_moe(arm, asked):
         return None
     if "no-enable-flashinfer-autotune" in arm.args:
         return None

@@ -32,7 +32,7 @@ def _far(arm: ServerAsked, asked: Asked, length: Value[int]) -> Finding | None:
     place = arm.key("max-model-len")
     if length.value is None:
         return Finding("max-model-len-far", NOTE, arm.name, place, f"Not checked: {length.how}.", "",
-                       f"Write down max-model-len: {_enough(asked.longest):,}.".replace(",", ""))  # fmt: skip
+                       f"Write down max-model-len: {_enough(asked.longest)}.")  # fmt: skip
     if length.value <= FAR * asked.longest:
         return None
     return Finding(
@@ -96,10 +96,11 @@ def _room(arm: ServerAsked, asked: Asked, measured: Measured | None, length: Val
     needed = at_once * asked.longest
     if needed > offered.value:
         fits = offered.value // asked.longest
+        less = "" if asked.alike else " Lengths are drawn or prefixes shared: fewer may be enough."
         yield Finding(
-            "kv-too-small", ERROR, arm.name, place,
+            "kv-too-small", ERROR if asked.alike else WARNING, arm.name, place,
             f"The KV cache has {offered.how}. Requests beyond it wait or are preempted, and their step is "
-            "another.",
+            f"another.{less}",
             f"{at_once:,} requests a rank x {asked.longest:,} tokens = {needed:,} > {offered.value:,} tokens; "
             f"{fits:,} requests fit",
             f"Offer more KV cache, or sweep to {fits * laid.ranks:,} in flight at most.",

@@ -32,7 +32,7 @@ UNTONED = {("elimination", "gate")}
 CODED = {"run_id", "session_id", "reading_id", "failure_id", "spec_hash", "root_cause", "kernel", "engine", "claim_id",
          "anomaly_id", "comparison_id"}
 PROSE = {"sentence", "because", "replicate", "statement", "found", "consequence", "signature", "measurement", "gate",
-         "why", "evidence", "arithmetic", "experiment", "how", "note", "refused", "regime", "method"}
+         "why", "evidence", "arithmetic", "remedy", "experiment", "how", "note", "refused", "regime", "method"}
 
 
 @dataclass(frozen=True)
