@@ -10,18 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import benchbook
+import pandas as pd
 import pytest
+import reportinput
 import yaml
 from benchbook.cli import main
 from benchbook.config.load import load_booking
 from benchbook.engines import vllm_log
 from benchbook.errors import ConfigError, PreflightError, TextError
 from benchbook.measure import cgroup
-from benchbook.preflight import asked, boots, capture, cores, defaults, flags, gate, gather, gpu_memory, runs, sglang
+from benchbook.preflight import (
+    asked,
+    boots,
+    capture,
+    cores,
+    defaults,
+    flags,
+    gate,
+    gather,
+    gpu_memory,
+    runs,
+    sglang,
+    table,
+)
 from benchbook.preflight.check import check
 from benchbook.preflight.finding import ERROR, NOTE, WARNING, Finding
 from benchbook.preflight.rules import RULES
 from benchbook.preflight.value import Value
+from benchbook.present import report
 from preflightfiles import Planted, booking, project
 
 ROOT = Path(benchbook.__file__).parents[2]
@@ -528,6 +544,55 @@ def test_the_cpu_quota_is_the_smallest_on_the_way_up(tmp_path, monkeypatch):
 
 def _membership(real, text):
     return lambda path, *args, **named: text if str(path) == "/proc/self/cgroup" else real(path, *args, **named)
+
+
+# The table of a report.
+
+
+def sessions_of(*arms: str, cores: int | None = 12) -> pd.DataFrame:
+    rows = [{"session_id": f"20260911-23054{place}", "arm": arm, "cores": cores} for place, arm in enumerate(arms)]
+    return pd.DataFrame(rows).astype({"cores": "Int64"})
+
+
+def test_the_table_is_of_configuration_and_raw_files_and_of_no_machine(tmp_path, monkeypatch):
+    content = booking({"api-server-count": 16, "max-cudagraph-capture-size": 32}, {
+        "preflight": {"allow": {"capture-too-small": "that is the test"}}})  # fmt: skip
+    project(tmp_path, planted=content)
+    wanted = asked.of_booking(load_booking(tmp_path, "planted"), tmp_path)
+    wanted = replace(wanted, node={**wanted.node, "cores": None})
+    facts = {**dict.fromkeys(asdict(recorded()).get("facts", {})), "weights_gib": 7.25, "kv_cache_tokens": 800_000}
+    seen = []
+    for machine in (1, 64):
+        monkeypatch.setattr(gather.os, "sched_getaffinity", lambda _, machine=machine: set(range(machine)))
+        seen.append(table.table(wanted, sessions_of("base"), [{"session": "20260911-230540", "facts": facts}]))
+    pd.testing.assert_frame_equal(*seen)
+    rows = seen[0].set_index("rule")
+    assert "16 + 1 + 1 client = 18 > 12 cores" in rows.loc["cores-too-few", "arithmetic"]
+    assert rows.loc["capture-too-small", "allowed"] == "that is the test"
+    assert "weights 7.25 GiB as loaded by 20260911-230540" in rows.loc["memory-phases", "evidence"]
+    unknown = table.table(wanted, sessions_of("base", cores=None), [])
+    assert "no session tells" in unknown.set_index("rule").loc["cores-too-few", "evidence"]
+
+
+def test_the_report_prints_findings_and_the_reasons_of_overrides():
+    html = report.render(reportinput.make())
+    part = html[html.index('id="preflight"') :]
+    part = part[: part.index("Settings of the method")]
+    assert "One error stands because the booking file says so." in part
+    assert 'id="table-preflight-allowed"' in part and 'id="table-preflight"' in part
+    assert 'data-address="preflight:capture-too-small/baseline:allowed"' in part
+    assert "64 x (1 + 3) = 256 &gt; 64" in part and "engines.md 4.1" in part
+
+
+def test_specifications_are_not_written_for_a_booking_that_is_stopped(tmp_path, monkeypatch, capsys):
+    project(tmp_path, planted=booking({"max-cudagraph-capture-size": 32}), sound=booking())
+    monkeypatch.chdir(tmp_path)
+    for name, code, written in (("planted", 1, 0), ("sound", 0, 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(["spec", name, "--out", "specs"])
+        assert ended.value.code == code
+        assert len(list(tmp_path.glob("specs/*.json"))) == written
+    assert "stopped by capture-too-small" in capsys.readouterr().err
 
 
 # Documents and stores.
