@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchbook.claims import busy, byte_floor, memory, price
+from benchbook.claims import busy, memory, price, step_floor
 from benchbook.derive import little, waves
 from benchbook.engines import vllm_layout
 from benchbook.engines.vllm_layout import Layout
@@ -22,19 +22,19 @@ with (Path(__file__).parents[1] / "golden" / "golden.csv").open(encoding="utf-8"
 
 
 def read(dense, sl, k, E, B):
-    return byte_floor.step_bytes(dense, sl, byte_floor.coverage(k, E, B))
+    return step_floor.step_bytes(dense, sl, step_floor.coverage(k, E, B))
 
 
 def least_ms(dense, sl, k, E, B, bw):
-    return byte_floor.floor_ms(read(dense, sl, k, E, B), bw)
+    return step_floor.floor_ms(read(dense, sl, k, E, B), bw)
 
 
 def slice_gb(experts_gib, ranks):
-    return byte_floor.per_gpu(memory.gb_of_gib(experts_gib), ranks)
+    return step_floor.per_gpu(memory.gb_of_gib(experts_gib), ranks)
 
 
 def sweeps_per_s(gb, bw):
-    return byte_floor.steps_per_s(byte_floor.floor_ms(gb, bw))
+    return step_floor.steps_per_s(step_floor.floor_ms(gb, bw))
 
 
 def on_a_rank(C, ranks):
@@ -77,18 +77,18 @@ def slope(t1, t16):
 
 # The function of ours that recomputes a row, and the row's inputs in the order it takes them.
 OURS = {
-    "cov_128": (byte_floor.coverage, "k E B"),
-    "cov_512": (byte_floor.coverage, "k E B"),
-    "slice_gib": (byte_floor.per_gpu, "experts_gib ranks"),
+    "cov_128": (step_floor.coverage, "k E B"),
+    "cov_512": (step_floor.coverage, "k E B"),
+    "slice_gib": (step_floor.per_gpu, "experts_gib ranks"),
     "slice_gb": (slice_gb, "experts_gib ranks"),
     "bytes_2seq": (read, "dense sl k E B"),
     "bytes_16seq": (read, "dense sl k E B"),
     "floor_2seq": (least_ms, "dense sl k E B bw"),
     "floor_16seq": (least_ms, "dense sl k E B bw"),
-    "ratio_low": (byte_floor.over_floor, "t floor"),
-    "ratio_high": (byte_floor.over_floor, "t floor"),
+    "ratio_low": (step_floor.over_floor, "t floor"),
+    "ratio_high": (step_floor.over_floor, "t floor"),
     "floor_c64": (least_ms, "dense sl k E B bw"),
-    "gap_c64": (byte_floor.gap_ms, "t floor"),
+    "gap_c64": (step_floor.gap_ms, "t floor"),
     "kv_need": (memory.kv_tokens_needed, "C ranks lin lout"),
     "kv_bytes_tok": (memory.kv_bytes_per_token, "gib tok"),
     "kv_conc_1m": (memory.requests_that_fit, "tok ctx"),
@@ -142,12 +142,12 @@ OURS = {
     "warm_stalled": (stalled_warmup, "N C lout ttft tpot p90"),
     "warm_stalled_ttft": (waves.ttft_mean, "N C ttft p90"),
     "warm_spread": (ratios.change, "hi lo"),
-    "sweep_ms": (byte_floor.floor_ms, "gb bw"),
+    "sweep_ms": (step_floor.floor_ms, "gb bw"),
     "steps_s": (sweeps_per_s, "gb bw"),
-    "seqs_needed_a2": (byte_floor.sequences_for, "target a sps"),
+    "seqs_needed_a2": (step_floor.sequences_for, "target a sps"),
     "capture_seqs": (vllm_layout.sequences_in_graph, "cap depth"),
     "busy_frac": (ratios.ratio, "busy step"),
-    "step_rate_c160": (byte_floor.steps_per_s, "step"),
+    "step_rate_c160": (step_floor.steps_per_s, "step"),
     "fc1_gain": (ratios.ratio, "a b"),
     "fc2_gain": (ratios.ratio, "a b"),
     "prime_gain": (ratios.ratio, "a b"),

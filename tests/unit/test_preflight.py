@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -401,6 +403,15 @@ def test_a_newer_autotuner_sees_prefill(tmp_path):
     args = {"max-cudagraph-capture-size": 64, "max-num-batched-tokens": 8192, "gpu-memory-utilization": 0.85}
     findings = found(tmp_path, booking(args, {**EIGHT, "engine": "vllm-0.32.0"}))
     assert "autotune-range" not in {item.rule for item in findings}
+    (unknown,) = [item for item in found(tmp_path, booking(args, {**EIGHT, "engine": "nameless"}))
+                  if item.rule == "autotune-range"]  # fmt: skip
+    assert unknown.severity == NOTE and "version of engine nameless is not known" in unknown.evidence
+
+
+def test_a_session_asks_without_loading_what_it_does_not_need():
+    code = "import sys; from benchbook.preflight import gate; print(sorted({'pandas', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_arms_alike_are_told_once(tmp_path):

@@ -13,7 +13,7 @@ next_experiments what to run next
 What they share: sides and estimators (two sides of a comparison, and which interval its design allows), levels (the
 rules of the verdicts alone), sentences and remedies (their words), behind (the runs behind a claim), reach (boots that
 an effect needs), timings (what an experiment would take), layout (how a server spreads over GPUs), records (rows
-without pandas' nulls), price and busy (the algebra of cost and occupancy), estimate (a mean against a bound), bill
-(where the hired time went), evidence (the points that show an anomaly), candidate with causes_on_gpus and
-causes_beside_gpus (the tests of elimination).
+without pandas' nulls), price, busy and step_floor (the algebra of cost, occupancy and floor), estimate (a mean against
+a bound), bill (where the hired time went), evidence (the points that show an anomaly), candidate with causes_on_gpus
+and causes_beside_gpus (the tests of elimination).
 """

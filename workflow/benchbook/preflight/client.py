@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchbook.claims.byte_floor import coverage, floor_ms, per_gpu, step_bytes
 from benchbook.claims.model_bytes import GB, SizesNotTold, model_bytes
+from benchbook.claims.step_floor import coverage, floor_ms, per_gpu, step_bytes
 from benchbook.engines.vllm_layout import layout
 from benchbook.measure.specification import VLLM_BENCH
 from benchbook.preflight.asked import VLLM, Asked, ServerAsked

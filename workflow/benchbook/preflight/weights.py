@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchbook.claims.byte_floor import per_gpu
 from benchbook.claims.memory import GIB, kv_bytes_per_token
 from benchbook.claims.model_bytes import SizesNotTold, model_bytes
+from benchbook.claims.step_floor import per_gpu
 from benchbook.engines.vllm_layout import layout
 from benchbook.preflight.asked import Asked, ServerAsked
 from benchbook.preflight.boots import Measured
