@@ -37,8 +37,8 @@ def findings(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
     yield Finding(
         "autotune-range", WARNING, arm.name, place,
         f"{largest.how}; {chunk.how}; {defaults.version_said(arm)} tunes FP4 experts for the sizes of captured "
-        "graphs "
-        "only. Larger prefill chunks run on tiles tuned for decoding (source 002: 4.63 ms in place of 0.83).",
+        "graphs only. Larger prefill chunks run on tiles tuned for decoding (source 002: 4.63 ms in place of "
+        "0.83).",
         f"tuned to max({largest.value:,}, 1) = {tuned:,} tokens < {chunk.value:,} tokens of a prefill chunk",
         "Use vLLM 0.32 or later, widen the range, or capture up to the tokens of a chunk.",
     )  # fmt: skip

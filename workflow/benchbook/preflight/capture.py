@@ -103,8 +103,7 @@ def _conflict(arm: ServerAsked) -> Finding | None:
     return Finding(
         "capture-sizes-conflict", ERROR, arm.name, arm.key("cudagraph-capture-sizes"),
         "max-cudagraph-capture-size and cudagraph-capture-sizes are both given and disagree: vLLM refuses to "
-        "start "
-        "(ValueError).",
+        "start (ValueError).",
         f"max({', '.join(map(str, sizes))}) = {max(sizes):,}, and {largest:,} is asked for",
         "Give one of the two, or make the largest size equal.",
     )  # fmt: skip

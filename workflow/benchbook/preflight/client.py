@@ -43,8 +43,7 @@ def findings(arm: ServerAsked, asked: Asked, cores: Value[float]) -> Iterator[Fi
             yield Finding(
                 "client-rate", WARNING, arm.name, "client",
                 f"Client {client} takes {each:g} us of CPU a chunk; {most.how}. A busy client reads late, and "
-                "TTFT and "
-                "throughput are its own.",
+                "TTFT and throughput are its own.",
                 f"{most.value:,.0f} chunks/s x {each:g} us = {busy:.2f} cores > {limit:g} {what}",
                 remedy,
             )  # fmt: skip

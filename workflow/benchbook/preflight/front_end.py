@@ -33,16 +33,16 @@ def findings(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
     if asked.cold_boot and str(arm.env.get("VLLM_ENABLE_STARTUP_PLAN", "0")).lower() not in ("0", "false", ""):
         yield Finding("startup-plan", WARNING, arm.name, f"{arm.place}.env.VLLM_ENABLE_STARTUP_PLAN",
                       "A boot takes the KV cache's size from an earlier one and skips profiling, and the booking "
-                      "asks "
-                      "for cold boots.", "", "Leave VLLM_ENABLE_STARTUP_PLAN out, or set schedule.cold_boot: false.")
+                      "asks for cold boots.", "",
+                      "Leave VLLM_ENABLE_STARTUP_PLAN out, or set schedule.cold_boot: false.")  # fmt: skip
 
 
 def _steps(arm: ServerAsked, servers: int, ranks: int) -> Finding:
     return Finding(
         "api-servers-steps", WARNING, arm.name, arm.key("api-server-count"),
         f"{servers} API servers, {ranks} data-parallel {'rank' if ranks == 1 else 'ranks'}: each server counts "
-        "the steps "
-        "it sees, so that /metrics counts them several times. Engine steps and tokens a step are withheld.",
+        "the steps it sees, so that /metrics counts them several times. Engine steps and tokens a step are "
+        "withheld.",
         "measured with 1, 2 and 4 servers: 1,504, 3,003 and 6,001 steps for the same work",
         "Set api-server-count: 1 where steps matter; take throughput from the client.",
     )  # fmt: skip
@@ -59,13 +59,10 @@ def _narrow(arm: ServerAsked, asked: Asked, servers: int) -> Finding | None:
     return Finding(
         "front-end-narrow", WARNING, arm.name, arm.key("api-server-count"),
         f"Prompts of up to {prompt:,} tokens through {servers} API server{'s' * (servers > 1)}; one let through "
-        "4.5 "
-        "requests of some 75,000 tokens a second (source 002), and waiting stayed 0 while requests were stuck "
-        "before "
-        "the engine.",
+        "4.5 requests of some 75,000 tokens a second (source 002), and waiting stayed 0 while requests were "
+        "stuck before the engine.",
         f"{asked.concurrency_max:,} x {prompt:,} / ({PROMPT_TOKENS_PER_S:,.0f} x {servers}) = {fill_s:.0f} s to "
-        "fill the "
-        f"concurrency, more than {FILL_S_MAX:g} s",
+        f"fill the concurrency, more than {FILL_S_MAX:g} s",
         f"Set api-server-count: {wanted}, with a core for each.",
     )  # fmt: skip
 
@@ -74,8 +71,7 @@ def _wrapped(arm: ServerAsked, servers: int) -> Finding:
     return Finding(
         "wrapped-server", WARNING, arm.name, f"{arm.place}.engine",
         f"{servers} API servers started through {' '.join(arm.command or ())}: servers beyond the first import "
-        "that file "
-        "as __mp_main__, and what it patches under __main__ only is not patched in them.", "",
+        "that file as __mp_main__, and what it patches under __main__ only is not patched in them.", "",
         "Patch at import, or set api-server-count: 1.",
     )  # fmt: skip
 

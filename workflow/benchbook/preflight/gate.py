@@ -53,6 +53,5 @@ def refuse(booking: str, found: Sequence[Finding]) -> None:
     rules = ", ".join(dict.fromkeys(item.rule for item in standing))
     raise PreflightError(
         f"booking {booking} is stopped by {rules}.\n{told}\nCorrect the booking file, or let it stand by name and "
-        "with a "
-        "reason: preflight: {allow: {RULE: \"why\"}}."
+        "with a reason: preflight: {allow: {RULE: \"why\"}}."
     )

@@ -119,7 +119,8 @@ def _gib(value: float | None) -> str:
 def _phases(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Finding:
     """What goes where, in the order of a boot; a note."""
     source = f"Measured figures are of {measured.said}." if measured else "No earlier boot of this server is known."
-    kv = _gib(memory.kv) if not memory.unmeasured or memory.kv_given else f"at most {_gib(memory.kv)}"
+    exact = memory.kv is None or memory.kv_given or not memory.unmeasured
+    kv = _gib(memory.kv) if exact else f"at most {_gib(memory.kv)}"
     steps = (f"GPU {memory.total:g} GiB; {memory.weights.how}; activation peak {_gib(memory.activation)}; outside "
              f"PyTorch {_gib(memory.non_torch)}; graphs estimated {_gib(memory.graph_estimate)}; KV cache {kv}; "
              f"autotuning not known; capture {_gib(memory.capture)}")  # fmt: skip
@@ -157,13 +158,14 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
             f"{kv:.2f} GiB",
             "Raise gpu-memory-utilization, or spread the model over more GPUs.",
         )  # fmt: skip
-    later = memory.capture or 0.0
+    capture, activation = memory.capture or 0.0, memory.activation or 0.0
+    later = capture + activation
     if later > after or after <= 0:
         return Finding(
             "gpu-memory-over", ERROR if surely else WARNING, arm.name, place,
             f"{memory.weights.how}; the KV cache is sized before warm-up and capture, which have to fit into the "
             "rest.",
-            f"{_sum(memory)}; the capture takes {later:.2f} GiB",
+            f"{_sum(memory)}; capture {capture:.2f} + activations {activation:.2f} = {later:.2f} GiB",
             f"Lower {'kv-cache-memory-bytes' if memory.kv_given else 'gpu-memory-utilization'}.",
         )  # fmt: skip
     if after < min(TIGHT_GIB, TIGHT_PART * memory.total):
@@ -172,8 +174,7 @@ def _over(arm: ServerAsked, memory: Memory, measured: Measured | None) -> Findin
             f"{memory.weights.how}; not known: {', '.join(memory.unmeasured) or 'the workspaces of autotuning'}.",
             f"{_sum(memory)}, for activations, autotuning and capture",
             f"Lower {'kv-cache-memory-bytes' if memory.kv_given else 'gpu-memory-utilization'}, or boot once and "
-            "give "
-            "preflight its log.",
+            "give preflight its log.",
         )  # fmt: skip
     return None
 
@@ -187,8 +188,7 @@ def _workspace(arm: ServerAsked, asked: Asked, memory: Memory) -> Finding | None
     return Finding(
         "autotune-workspace", WARNING, arm.name, arm.key("gpu-memory-utilization"),
         f"{memory.share.how}; FP4 experts are autotuned after the KV cache has taken its memory, with workspaces "
-        "of tens "
-        "of GiB that no profiling sees. Source 000 died of it at 0.92 of 267.69 GiB and started at 0.78.",
+        "of tens of GiB that no profiling sees. Source 000 died of it at 0.92 of 267.69 GiB and started at 0.78.",
         f"(1 - {share:g}) x {memory.total:g} = {(1 - share) * memory.total:.1f} GiB outside the share"
         + (f", {memory.after:.1f} GiB free after the KV cache" if memory.after is not None else ""),
         "Lower gpu-memory-utilization where the KV cache is larger than the workload needs (0.78 there).",

@@ -29,8 +29,7 @@ def findings(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
     yield Finding(
         "host-memory-over", ERROR if total else WARNING, arm.name, "node",
         f"{_told(pinned)}; a checkpoint of {read:.1f} GiB is read through the page cache; the node has {has:g} "
-        "GiB. "
-        + ("A worker that the kernel kills leaves no traceback (source 000)." if total
+        "GiB. " + ("A worker that the kernel kills leaves no traceback (source 000)." if total
            else "The page cache gives way, and loading is as slow as the disk."),
         f"{total:.1f} + {read:.1f} = {total + read:.1f} GiB > {has:g} GiB",
         "Hire more memory, pin less, or keep the tables on the GPU where it has room.",

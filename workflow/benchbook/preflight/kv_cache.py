@@ -38,8 +38,7 @@ def _far(arm: ServerAsked, asked: Asked, length: Value[int]) -> Finding | None:
     return Finding(
         "max-model-len-far", WARNING, arm.name, place,
         f"{length.how}; the longest request has {asked.longest:,} tokens. Activations, block tables and graphs "
-        "are sized "
-        "for the longest sequence.",
+        "are sized for the longest sequence.",
         f"{length.value:,} / {asked.longest:,} = {length.value / asked.longest:.0f} times, more than {FAR}",
         f"Set max-model-len: {_enough(asked.longest)}, unless the length is what the booking tests.",
     )  # fmt: skip
@@ -85,8 +84,7 @@ def _room(arm: ServerAsked, asked: Asked, measured: Measured | None, length: Val
         yield Finding(
             "kv-one-request", ERROR, arm.name, arm.key("max-model-len"),
             f"{length.how}; the KV cache has {offered.how}. vLLM does not start when one request of the longest "
-            "length "
-            "does not fit.",
+            "length does not fit.",
             f"{length.value:,} tokens{need} > {offered.value:,} tokens",
             f"Set max-model-len: {min(_enough(asked.longest), offered.value)}, or offer more KV cache.",
         )  # fmt: skip

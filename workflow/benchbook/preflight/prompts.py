@@ -44,8 +44,7 @@ def findings(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
         yield Finding(
             "prompts-repeat", WARNING, arm.name, "client",
             f"vllm-bench sends consecutive token ids from a start that it draws out of {vocabulary:,}: by the "
-            "last run a "
-            "server has seen this share of the starts.",
+            "last run a server has seen this share of the starts.",
             f"{sent:,} prompts / {vocabulary:,} ids = {100 * share:.1f} % > {100 * asked.prefix_hits_max:g} %",
             "Use client: native, whose prompts are drawn token by token, or set no-enable-prefix-caching: true.",
         )  # fmt: skip

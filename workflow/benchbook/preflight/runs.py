@@ -57,8 +57,7 @@ def _partial(levels: list[Level]) -> Finding:
     return Finding(
         "partial-wave", ERROR, None, _PLACE,
         f"The last wave is not full at concurrency {_listed(levels)}, and throughput divides by its whole time. "
-        "Source "
-        "000's 100 prompts at 32 read 21 % low.",
+        "Source 000's 100 prompts at 32 read 21 % low.",
         "; ".join(sums), f"Give whole waves: {use} prompts at concurrency {worst.concurrency:,}.",
     )  # fmt: skip
 

@@ -51,8 +51,7 @@ def _capture(arm: ServerAsked, asked: Asked) -> Iterator[Finding]:
     yield Finding(
         "sglang-capture-too-small", ERROR, arm.name, arm.key(name),
         f"{name} = {largest:,} requests; the sweep goes to {asked.concurrency_max:,} in flight. Beyond the "
-        "largest "
-        "graph SGLang runs eagerly, and what that allocates may not fit (source 004 died of it).",
+        "largest graph SGLang runs eagerly, and what that allocates may not fit (source 004 died of it).",
         f"{'min(' if running is not None else ''}{asked.concurrency_max:,} / {_ranks(arm)}{limit} = {need:,} > "
         f"{largest:,} requests: the sweep leaves the graphs above {largest * _ranks(arm):,}, at concurrency "
         f"{', '.join(f'{level:,}' for level in leaves)}",
@@ -80,8 +79,7 @@ def _memory(arm: ServerAsked, asked: Asked, measured: Measured | None) -> Iterat
         yield Finding(
             "sglang-memory-over", ERROR, arm.name, place,
             f"mem-fraction-static = {share:g} of {total:g} GiB leaves less than SGLang itself reserves for "
-            "activations "
-            "and graphs (by the rule of 0.5.3).",
+            "activations and graphs (by the rule of 0.5.3).",
             f"(1 - {share:g}) x {total:g} = {left:.1f} GiB < {reserve:.1f} GiB",
             f"Set mem-fraction-static: {math.floor(100 * (1 - reserve / total)) / 100:g} or less.",
         )  # fmt: skip

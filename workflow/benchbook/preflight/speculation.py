@@ -24,9 +24,8 @@ def findings(asked: Asked) -> Iterator[Finding]:
     yield Finding(
         "speculation-budget", ERROR, None, "server.args.max-num-batched-tokens",
         f"{told}. Slots for drafted tokens are taken off the tokens that a step may schedule, and "
-        f"{', '.join(unwritten)} "
-        "leave that number to the engine: prefill is cut into other chunks, and a comparison takes it for the "
-        "effect.",
+        f"{', '.join(unwritten)} leave that number to the engine: prefill is cut into other chunks, and a "
+        "comparison takes it for the effect.",
         "in a log of vLLM 0.25, 32 sequences with 15 drafted tokens: 2,048 tokens a step became 1,600",
         "Write down max-num-batched-tokens in every arm, so that the logs' max_num_scheduled_tokens are equal.",
     )  # fmt: skip
