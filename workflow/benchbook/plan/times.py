@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from benchbook.claims.byte_floor import coverage, floor_ms, per_gpu, step_bytes
 from benchbook.claims.model_bytes import GB, SizesNotTold, model_bytes
+from benchbook.claims.step_floor import coverage, floor_ms, per_gpu, step_bytes
 from benchbook.config.records import Arm, Booking
 from benchbook.measure.warmup import Converged
 from benchbook.plan.earlier import Earlier, lengths
