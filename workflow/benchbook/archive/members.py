@@ -27,6 +27,8 @@ files.json has the sha256 of every file, scrubbed.json the files in which secret
 were covered with x, ro-crate-metadata.json the whole as a Workflow Run RO-Crate.
 """
 _CACHES = ("__pycache__", ".mypy_cache", ".ruff_cache")
+# Every token's time once more, as in the raw results, at three times their size; rule `bench` makes them again.
+_RAW_AGAIN = ("requests.parquet", "chunks.parquet", "requests.parquet.prov.json", "chunks.parquet.prov.json")
 _OWN_LOGS = ("archive.log", "verify.log")
 
 
@@ -64,11 +66,11 @@ def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
 
 
 def derived(results: Path, stores: Sequence[str]) -> dict[str, Path]:
-    """Tables, figures and logs of results/BOOKING, each with its sidecar."""
+    """Tables, figures and logs of results/BOOKING, each with its sidecar; without the tables of requests and chunks."""
     patterns = (*(f"derived/{store}/*" for store in stores), "tables/*", "figures/*", "logs/*", "acceptance.json*")
     found = sorted(path for pattern in patterns for path in results.glob(pattern) if path.is_file())
     return {f"results/{results.name}/{path.relative_to(results).as_posix()}": path
-            for path in found if path.name not in _OWN_LOGS}  # fmt: skip
+            for path in found if path.name not in (*_OWN_LOGS, *_RAW_AGAIN)}  # fmt: skip
 
 
 def report(folder: Path) -> dict[str, Path]:
