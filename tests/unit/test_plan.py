@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,9 @@ def test_what_sessions_on_disk_took(tmp_path, sweep):
     assert (found.boot_s, found.beside_s, found.gap_s) == (100.0, 4.0, 0.5)
     assert found.wave_s == {8: pytest.approx(40 / 17)} and found.readings == {8: 3}
     assert (found.reruns, found.gated, found.recorded, found.cold_boot) == (1, 1, False, True)
+    shutil.copytree(folder, tmp_path / "results/other/raw/s1-base-ffffffffffff/20261201-100000")
+    assert len(earlier.find(tmp_path, sweep)) == 1, "a recording that was adopted twice"
+    shutil.rmtree(tmp_path / "results/other/raw/s1-base-ffffffffffff")
     assert earlier.find(tmp_path, sweep, without="other") == []
     assert earlier.find(tmp_path, replace(sweep, node=replace(sweep.node, kind="b300"))) == []
     (folder / "spec.json").unlink()

@@ -43,9 +43,10 @@ class Earlier:
 
 def find(root: Path, booking: Booking, without: str | None = None) -> list[Earlier]:
     """Sessions below `root`/results that ended well, oldest first, of the node kind, model and engine of `booking`;
-    those of the booking `without` are left out. What cannot be read is passed over: a plan needs none of it."""
+    those of the booking `without` are left out, and one that was adopted twice counts once. What cannot be read is
+    passed over: a plan needs none of it."""
     model, engines = model_of(booking.model), {arm.engine.name for arm in booking.arms}
-    found = []
+    found: dict[str, Earlier] = {}
     for folder in sorted((root / "results").glob("*/raw/*/[0-9]*-[0-9]*"), key=lambda path: path.name):
         try:
             spec, ending = read_json(folder / "spec.json"), read_json(folder / "session.json")
@@ -53,10 +54,10 @@ def find(root: Path, booking: Booking, without: str | None = None) -> list[Earli
                 continue
             same = spec["model"] == model and spec["engine"]["name"] in engines
             if same and ending["status"] == "complete":
-                found.append(_of(RawSession(folder, "complete"), spec))
+                found[folder.name] = _of(RawSession(folder, "complete"), spec)
         except (BenchbookError, OSError, KeyError, TypeError, ValueError):
             continue
-    return found
+    return list(found.values())
 
 
 def _of(session: RawSession, spec: Mapping[str, Any]) -> Earlier:
