@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.pipeline
+pytestmark = pytest.mark.recorded
 ROOT = Path(__file__).parents[2]
 KEPT = ("h200-capture",)
 

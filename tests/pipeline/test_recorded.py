@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from project import Project
 
-pytestmark = pytest.mark.pipeline
+pytestmark = pytest.mark.recorded
 THROUGHPUT_TOK_S = {1: 244.3, 8: 857.1, 32: 1963.9, 64: 3366.1, 128: 6089.2}
 WARMUP_TOK_S = [372.8, 666.5, 1070.8, 1127.8]
 
