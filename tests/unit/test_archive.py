@@ -14,7 +14,8 @@ import requests
 import requests_cache
 import rocrate
 from benchbook import masking
-from benchbook.archive import covered, crate, pack, place, restore, tables
+from benchbook.archive import covered, crate, members, pack, place, restore, tables, write
+from benchbook.archive.restored import from_json
 from benchbook.archive.unpack import FILES, unpack
 from benchbook.errors import ArchiveError
 from requests.adapters import BaseAdapter, HTTPAdapter
@@ -162,6 +163,66 @@ def test_a_reports_files_are_found_in_the_project_or_in_the_archive(tmp_path):
         assert tree == tmp_path
 
 
+SAYS = {"booking": "b", "stores": ["s1-base-0123456789ab"], "superseded": [],
+        "configuration": ["config/bookings/b.yaml"],
+        "registered": ["registry/node_kind=h200/20260911-230548_a.parquet"], "commit": "", "code": {}}  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [
+    {"registered": ["snakemake.py"]}, {"registered": [".git/hooks/post-checkout"]}, {"registered": ["../../x"]},
+    {"registered": ["registry/../node_kind=x/20260911-230548_a.parquet"]}, {"registered": [1]}, {"registered": "abc"},
+    {"registered": [".x/node_kind=x/20260911-230548_a.parquet"]}, {"configuration": [["a"]]}, {"configuration": None},
+    {"configuration": ["../x"]}, {"configuration": ["/etc/passwd"]}, {"stores": ["../evil"]}, {"stores": None},
+    {"booking": "../../evil"}, {"booking": "a b"}, {"booking": "-x"}, {"booking": 1}, {"code": "abc"}, {"commit": None},
+], ids=str)  # fmt: skip
+def test_what_an_archive_says_of_itself_cannot_name_a_place_in_a_project(changed):
+    assert from_json(SAYS).registered == tuple(SAYS["registered"])
+    with pytest.raises(ArchiveError, match=r"archived\.json"):
+        from_json({**SAYS, **changed})
+    with pytest.raises(ArchiveError, match=r"archived\.json"):
+        from_json([1])
+
+
+def restorable(folder: Path, told: object = None, **more: bytes) -> Path:
+    """An archive of a booking without sessions, as small as one can be."""
+    value = json.dumps(SAYS | {"stores": [], "registered": [], "configuration": []} if told is None else told)
+    held = {"results/b/archived.json": value.encode(), "config/config.yaml": b"booking: b", **more}
+    packed = pack.pack(held, folder, "b")
+    return folder / packed["archive"]
+
+
+def test_a_booking_is_restored_into_a_clone_and_nothing_beside_it(tmp_path):
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    restore.restore(restorable(tmp_path, **{"results": b"x"}), clone)
+    kept = {str(path.relative_to(clone)) for path in clone.rglob("*") if path.is_file()}
+    assert kept == {"results/b/archived.json", "results/b/archived/config/config.yaml"}
+
+
+@pytest.mark.parametrize(("told", "sentence"), [
+    (SAYS | {"booking": "c", "stores": [], "registered": [], "configuration": []}, "in the place of b"),
+    ("no JSON", "in the form|lacks"), (SAYS, "does not hold it"), ([1], "lacks"),
+])  # fmt: skip
+def test_an_archive_that_contradicts_itself_is_refused_whole(tmp_path, told, sentence):
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    with pytest.raises(ArchiveError, match=sentence):
+        restore.restore(restorable(tmp_path, told), clone)
+    assert not any(path.is_file() for path in clone.rglob("*"))
+
+
+def test_code_that_lies_in_the_project_folder_is_not_what_snakemake_is(tmp_path):
+    (tmp_path / "snakemake.py").write_text("open('ran', 'w')")
+    restore.make_report("b", tmp_path, 1)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("folder", ["/nonexistent", "/tmp", "/"])
+def test_what_is_no_folder_of_a_report_is_refused_in_a_sentence(folder):
+    with pytest.raises(ArchiveError, match="name the folder reports/BOOKING"), place.tree_of(Path(folder)):
+        pass
+
+
 def test_raw_files_are_covered_and_listed_and_a_report_is_refused():
     covering = covered.Covering((masking.Identity(user="alice"),), {})
     name = "results/b/raw/s/20260911-230548/server.log"
@@ -178,6 +239,19 @@ def test_raw_files_are_covered_and_listed_and_a_report_is_refused():
     pd.DataFrame({"reason": ["key of alice"]}).to_parquet(data)
     with pytest.raises(ArchiveError, match=r"results/b/tables/runs\.parquet shows"):
         covering.member("results/b/tables/runs.parquet", data.getvalue())
+
+
+def test_code_with_a_secret_in_it_is_not_archived_and_other_files_beside_it_are_none(tmp_path):
+    token = "hf_" + "abcdefghijklmnopqrstuvwxyz"
+    with pytest.raises(ArchiveError, match="holds what looks like a secret"):
+        write._without_secrets("scripts/run.py", f"TOKEN = '{token}'".encode())
+    assert write._without_secrets("scripts/run.py", b"TOKEN = os.environ['HF_TOKEN']").startswith(b"TOKEN")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/run.py").touch()
+    (tmp_path / "scripts/run-me.sh").write_text(token)
+    assert set(members.code(tmp_path)) == {"scripts/run.py"}
+    for name, path in members.code(Path(__file__).parents[2]).items():
+        write._without_secrets(name, path.read_bytes())
 
 
 def test_csv_keeps_every_digit_and_no_cell_is_a_formula():

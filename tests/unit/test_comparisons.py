@@ -245,6 +245,17 @@ def test_boots_that_scatter_beyond_the_noise_speak_for_themselves():
     assert one(claimruns.runs("abbaab", boot_sigma=0.015, seed=3), booking)["sigma_from"] == METHOD
 
 
+def test_two_boots_an_arm_that_scatter_widely_widen_the_band_though_they_give_no_interval():
+    booking = claimruns.booking(metrics=["throughput_tok_s"])
+    wild = one(claimruns.runs("abba", boot_sigma=0.2, seed=3), booking)
+    assert pd.isna(wild["effect_low_pct"]) and wild["sigma_from"] == noise.HERE
+    assert wild["band_pct"] > 20 and wild["mde_pct"] > 20
+    calm = one(claimruns.runs("abba", boot_sigma=0.015, seed=3), booking)
+    assert calm["sigma_from"] == METHOD and calm["band_pct"] < 5
+    alone = one(claimruns.runs("ab", boot_sigma=0.2, seed=3), booking)
+    assert alone["sigma_from"] == METHOD, "one boot each shows no scatter"
+
+
 def test_scale_is_paired_within_sessions():
     runs = claimruns.runs("aaa", concurrency=(1, 4, 8), growth=0.9, boot_sigma=0.2, repeat_sigma=0.001)
     found = table(runs, claimruns.booking("a", (1, 4, 8)))

@@ -26,6 +26,17 @@ HIDDEN = [
     ("loading with hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     ("sk-abcdefghijklmnop1234", "abcdefghijklmnop1234"),
     ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
+    ("token_hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
+    (r'{"log": "line\nsk-abcdefghijklmnop1234"}', "abcdefghijklmnop1234"),
+    ("\x1b[36mhf_abcdefghijklmnopqrstuvwxyz\x1b[0m", "abcdefghijklmnopqrstuvwxyz"),
+    (f"Authorization: Basic {SECRET}", SECRET),
+    (f"Authorization: Token {SECRET}", SECRET),
+    (f'{{"authorization": "{SECRET}"}}', SECRET),
+    ('password="two words of it"', "two words of it"),
+    (r'{"log": "password=\"two words of it\""}', "two words of it"),
+    (r'{"log": "cannot open\n/home/carol/x"}', "carol"),
+    ("\x1b[1;36m/home/carol/x", "carol"),
+    ("/nfs/home/carol/x and /mnt/data/home/carol", "carol"),
     ("https://bob:hunter2@proxy.example.org/simple", "bob:hunter2"),
     ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN", "eyJzdWIiOiIxMjM0In0"),
     ("model='/home/carol/models/x'", "carol"),
@@ -53,6 +64,13 @@ def test_secrets_and_names_are_covered(text, hidden):
 @pytest.mark.parametrize("text", LEFT, ids=[text[:30] for text in LEFT])
 def test_all_else_is_left(text):
     assert masking.cover_text(text, masking.Identity("root", "vm", "/root")) == text
+
+
+@pytest.mark.parametrize("before", [r"\n", r"\t", r"\u001b[36m", "\x1b[0m", "\x1b[1;31m", " ", ""])
+def test_a_name_after_an_escape_is_a_word_too(before):
+    for name in ("alice", "alice-ws", "/data/people/alice"):
+        assert "alice" not in masking.cover_text(f'"{before}{name}: "', ALICE)
+    assert masking.cover_text(f"{before}malice", ALICE) == f"{before}malice"
 
 
 def test_who_measured_is_covered_as_words():

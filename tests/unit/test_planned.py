@@ -21,6 +21,9 @@ def project(tmp_path) -> Path:
     return tmp_path
 
 
+NOISE = "registry/node_kind=h200/20260911-230548_x.parquet"
+
+
 def measured(project: Path, stores: list[str]) -> None:
     folder = project / "results/demo-cpu/sessions"
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +54,7 @@ def test_a_draft_has_what_is_measured_and_says_what_is_not(project):
 def test_a_restored_booking_is_what_its_archive_says_not_what_the_clones_files_say(project):
     whole = planned(project, "demo-cpu", Path("registry"))
     results = project / "results/demo-cpu"
-    told = Restored("demo-cpu", ("s1-old-0123456789ab",), ("s1-older-0123456789ab",), ("registry/x.parquet",),
+    told = Restored("demo-cpu", ("s1-old-0123456789ab",), ("s1-older-0123456789ab",), (NOISE,),
                     whole.configuration, "", {})  # fmt: skip
     (results / "specs").mkdir(parents=True)
     (results / "specs/s1-old-0123456789ab.json").write_text(json.dumps({"arm": "old"}))
@@ -61,5 +64,5 @@ def test_a_restored_booking_is_what_its_archive_says_not_what_the_clones_files_s
         shutil.move(project / name, results / "archived" / name)
     found = planned(project, "demo-cpu", Path("registry"))
     assert found.is_restored and found.stores == ["s1-old-0123456789ab"]
-    assert (found.superseded, found.registered) == (("s1-older-0123456789ab",), ("registry/x.parquet",))
+    assert (found.superseded, found.registered) == (("s1-older-0123456789ab",), (NOISE,))
     assert found.configured_in == Path("results/demo-cpu/archived")

@@ -73,6 +73,8 @@ def test_a_value_of_one_boot_says_where_its_band_comes_from():
     assert "may read ±22.6 % from it (taken" in said(row | {"repeat_df": 8}), "1.96 x sqrt(2 (1.5^2 + 8^2))"
     known = comparison(of, half_pct=None, band_pct=4.0, sigma_from="registry", sigma_df=12.0)
     assert "may read ±4.0 % from it (by the registry of such nodes)" in said(row, [known])
+    four = said(row, [known | {"sessions": 4, "baseline_sessions": 4}])
+    assert "may read ±8.0 % from it" in four, "one boot reads twice as far off as the mean of four"
 
 
 def test_a_tag_is_named_with_the_side_that_carries_it_and_the_boots_are_not_forgotten():

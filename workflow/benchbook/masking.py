@@ -6,7 +6,7 @@ and its lines, JSON stays JSON, and covering twice is covering once. Derive read
 
     secrets    tokens by their shape (Hugging Face, OpenAI, GitHub, GitLab, AWS, Slack, NVIDIA, JWT), private keys, the
                password in a URL, and what is given to a name that ends in token, secret, password, api key, ...
-    names      the user in /home/NAME, /Users/NAME, C:\\Users\\NAME; user, host and home of an Identity, as whole words
+    names      the user in .../home/NAME, /Users/NAME, C:\\Users\\NAME; user, host and home of an Identity, as words
 
 A user or host whose name says nothing of anybody (root, vm, localhost ...) is left alone: as a word it is all over a
 log.
@@ -21,6 +21,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +38,33 @@ _SPECIAL = re.compile(
 )
 _IS_SECRET = re.compile(r"(?i)(?:" + _NAMED.decode() + r")$")
 
+# An escape that JSON or a terminal's colours put before a word (\n, \u001b, ESC[36m): its last letter is none of it.
+_ESCAPE = re.compile(rb"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|\[[0-9;]*m)$")
+_LONGEST_ESCAPE = 12
+_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+# A pattern whose group `w` is empty begins a word; looked at afterwards, since a search for plain text is fast.
 _PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<x>.*?)-----END [A-Z ]*PRIVATE KEY-----",
                                re.DOTALL)),
     ("token", re.compile(rb"\b(?:hf_|gh[pousr]_|github_pat_)(?P<x>[A-Za-z0-9_]{16,})")),
-    ("token", re.compile(rb"\b(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
-    ("token", re.compile(rb"\b(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
-    ("token", re.compile(rb"\b(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
-    ("token", re.compile(rb"(?i)\bbearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
+    ("token", re.compile(rb"(?:hf_|gh[pousr]_)(?P<x>[A-Za-z0-9]{20,})")),
+    ("token", re.compile(rb"(?P<w>)(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
+    ("token", re.compile(rb"(?P<w>)(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
+    ("token", re.compile(rb"(?P<w>)(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
+    ("token", re.compile(rb"(?i)bearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
+    ("secret", re.compile(rb"(?i)(?:authorization|cookie)\\?[\"']?\s*[:=]\s*\\?[\"']?(?:[a-z]+\s+)?"
+                          rb"(?P<x>[^\s\"',;\\]{6,})")),
     ("password in a URL", re.compile(rb"://(?P<x>[^/\s:@\"'<>]+:[^/\s@\"'<>]+)@")),
     ("secret", re.compile(rb"(?i)--[a-z-]*?(?:" + _NAMED + rb")(?:=|\s+|[\"']\s*,\s*[\"'])"
                           rb"(?P<x>(?:\\.|[^\s\"',\]\[{}\\]){6,})")),
-    ("home path", re.compile(rb"(?<![A-Za-z0-9_.-])(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
+    ("home path", re.compile(rb"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
                              rb"(?P<x>[^/\\\s\"'`:,;<>()\[\]{}|]+)")),
 )  # fmt: skip
 _ASSIGNED = re.compile(
     rb"(?i)(?:" + _NAMED + rb")[\"']?\s*[:=]\s*\[?\s*[\"']?(?P<x>(?:\\.|[^\s\"',\]\[{}()<>\\]){6,})"
+)
+_QUOTED = re.compile(
+    rb"(?i)(?:" + _NAMED + rb")(?:\\?[\"'])?\s*[:=]\s*(?P<q>\\?[\"'])(?P<x>[^\"'\\\r\n]{6,200})(?P=q)"
 )
 _NUMBER = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+|[A-Za-z%/]{0,4})$", re.IGNORECASE)
 _WORDS = (b"none", b"null", b"false", b"true", b"infinity", b"-infinity")
@@ -86,7 +98,7 @@ class Identity:
                           rb"(?![A-Za-z0-9_-])"))  # fmt: skip
         names = [("host name", name, _SHORTEST_HOST) for name in dict.fromkeys((self.host, self.host.split(".")[0]))]
         names.append(("user name", self.user, _SHORTEST_USER))
-        found += [(kind, rb"(?<![A-Za-z0-9_])(?P<x>" + re.escape(name.encode()) + rb")(?![A-Za-z0-9_])")
+        found += [(kind, rb"(?P<w>)(?P<x>" + re.escape(name.encode()) + rb")(?![A-Za-z0-9_])")
                   for kind, name, shortest in names if not _generic(name, shortest)]  # fmt: skip
         return [(kind, re.compile(pattern)) for kind, pattern in found]
 
@@ -141,11 +153,18 @@ def cover(data: bytes, *who: Identity) -> tuple[bytes, Counter[str]]:
 
     for kind, pattern in (*_PATTERNS, *(exact for one in who for exact in one.exact())):
         for match in pattern.finditer(bytes(covered)):
-            put(kind, *match.span("x"))
-    for match in _ASSIGNED.finditer(bytes(covered)):
+            if "w" not in pattern.groupindex or _begins_a_word(covered, match.start()):
+                put(kind, *match.span("x"))
+    for match in chain.from_iterable(pattern.finditer(bytes(covered)) for pattern in (_QUOTED, _ASSIGNED)):
         if _is_secret(match["x"], bytes(covered[max(0, match.start() - _LOOK_BACK) : match.start()])):
             put("secret", *match.span("x"))
     return bytes(covered), found
+
+
+def _begins_a_word(data: bytearray, at: int) -> bool:
+    if at == 0 or data[at - 1] not in _WORD:
+        return True
+    return bool(_ESCAPE.search(data, max(0, at - _LONGEST_ESCAPE), at))
 
 
 def _is_secret(value: bytes, before: bytes) -> bool:

@@ -11,7 +11,7 @@ from benchbook.archive.restored import Restored
 from benchbook.errors import ArchiveError
 from benchbook.measure.store import FILES, read_json
 
-CODE = ("Snakefile", "pyproject.toml", "requirements.lock", "LICENSE", "README.md", "workflow/**/*", "scripts/*",
+CODE = ("Snakefile", "pyproject.toml", "requirements.lock", "LICENSE", "README.md", "workflow/**/*", "scripts/*.py",
         "profiles/**/*", "reports/templates/*", "reports/style/*", "reports/script/*")  # fmt: skip
 _ABOUT = """# Benchmark booking {booking}
 

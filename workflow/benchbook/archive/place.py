@@ -32,6 +32,8 @@ def archive_of(report: Path) -> Path | None:
 def tree_of(report: Path) -> Iterator[Path]:
     """A folder that holds results/BOOKING for `report`, a folder reports/BOOKING: the project's own, or the archive
     unpacked for as long as the context lasts. ArchiveError when there is neither."""
+    if not report.is_dir() or len(report.resolve().parents) < 2:
+        raise ArchiveError(f"{report} is no folder of a report: name the folder reports/BOOKING of a project.")
     booking, root = report.resolve().name, report.resolve().parents[1]
     if (root / "results" / booking / "sessions").is_dir():
         yield root

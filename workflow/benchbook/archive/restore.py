@@ -49,20 +49,21 @@ def restore(archive: Path, root: Path) -> Restored:
         if there.exists():
             raise ArchiveError(f"{there} exists already: nothing is overwritten. Move it away, or restore into another "
                                "clone of the project.")  # fmt: skip
-    restored = from_json(json.loads(read(archive, f"results/{booking}/{ARCHIVED}")))
-    beside = {*restored.configuration, *restored.registered, "config/config.yaml"}
+    restored = _told(archive, booking)
+    registered = [name for name in restored.registered if not Path(name).is_absolute()]
+    beside = {*restored.configuration, *registered, "config/config.yaml"}
     part = results.with_name(f".{booking}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
         unpack(archive, part, lambda name: name in beside or _is_kept(name, booking))
         inside = part / "results" / booking
-        for name in beside - set(restored.registered):
+        for name in beside - set(registered):
             if (part / name).exists():
                 _move(part / name, inside / "archived" / name)
         for path in (inside / "raw").rglob("*"):
             if path.is_file():
                 path.chmod(0o444)
-        for name in restored.registered:
+        for name in registered:
             _register(part / name, root / name)
         results.parent.mkdir(parents=True, exist_ok=True)
         inside.rename(results)
@@ -71,12 +72,25 @@ def restore(archive: Path, root: Path) -> Restored:
     return restored
 
 
+def _told(archive: Path, booking: str) -> Restored:
+    try:
+        told = from_json(json.loads(read(archive, f"results/{booking}/{ARCHIVED}")))
+    except ValueError as error:
+        raise ArchiveError(f"{archive}: its {ARCHIVED} is no JSON ({error}). Take another copy of it.") from error
+    if told.booking != booking:
+        raise ArchiveError(f"{archive} has the booking {told.booking} in the place of {booking}: it was changed. Do "
+                           "not restore it.")  # fmt: skip
+    return told
+
+
 def _move(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     source.rename(target)
 
 
 def _register(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise ArchiveError(f"the archive names {target.name} and does not hold it: it was changed. Take another copy.")
     if not target.exists():
         _move(source, target)
     elif sha256(source) != sha256(target):
@@ -105,13 +119,13 @@ def _booking(archive: Path) -> str:
 
 def _is_kept(name: str, booking: str) -> bool:
     parts = PurePosixPath(name).parts
-    return parts[0] == "results" and parts[1] == booking and parts[2] in _KEPT
+    return len(parts) > 2 and parts[:2] == ("results", booking) and parts[2] in _KEPT
 
 
 def make_report(booking: str, root: Path, cores: int) -> int:
     """Run the pipeline's rules up to the report; return Snakemake's exit code. Its progress goes to standard error."""
     words = ["snakemake", "--cores", str(cores), "--config", f"booking={booking}", "--", "report"]
-    return subprocess.run([sys.executable, "-m", *words], cwd=root, check=False).returncode
+    return subprocess.run([sys.executable, "-P", "-m", *words], cwd=root, check=False).returncode
 
 
 def same_report(archive: Path, booking: str, root: Path) -> bool:

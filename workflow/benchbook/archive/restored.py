@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchbook.archive.unpack import ARCHIVED
 from benchbook.errors import ArchiveError
 
 SCHEMA = 1
+_BOOKING = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_STORE = re.compile(r"s\d+-[a-z0-9-]+-[0-9a-f]{12}")
+_NOISE = re.compile(r"(?:^|/)node_kind=[^/]+/\d{8}-\d{6}_[^/]+\.parquet$")
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,37 @@ def _spec(results: Path, store: str) -> Path:
     return found[-1]
 
 
-def from_json(value: Mapping[str, Any]) -> Restored:
+def from_json(value: Any) -> Restored:
+    """What an archive says of its booking. ArchiveError for anything that this does not write itself: names end up as
+    paths in somebody's project."""
     try:
-        return Restored(
+        told = Restored(
             value["booking"], tuple(value["stores"]), tuple(value["superseded"]), tuple(value["registered"]),
             tuple(value["configuration"]), value["commit"], value["code"],
         )  # fmt: skip
     except (KeyError, TypeError) as error:
         raise ArchiveError(f"{ARCHIVED} lacks {error}: it was written by another Benchbook, or changed.") from error
+    texts = (told.booking, told.commit, *told.stores, *told.superseded, *told.registered, *told.configuration)
+    listed = all(isinstance(value[name], list) for name in ("stores", "superseded", "registered", "configuration"))
+    if not (listed and all(isinstance(text, str) for text in texts) and isinstance(told.code, dict)):
+        raise ArchiveError(f"{ARCHIVED} is not in the form that an archive has: it was changed. Take another copy.")
+    odd = [told.booking] * (not _BOOKING.fullmatch(told.booking))
+    odd += [name for name in told.stores if not _STORE.fullmatch(name)]
+    odd += [name for name in told.configuration if not _inside(name)]
+    odd += [name for name in told.registered if not Path(name).is_absolute() and not _in_a_registry(name)]
+    if odd:
+        raise ArchiveError(f"{ARCHIVED} names {odd[0]!r}, which no archive does: it was changed. Do not restore it.")
+    return told
+
+
+def _inside(name: str) -> bool:
+    """Whether a path from the project's folder stays below it."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and name == str(path)
+
+
+def _in_a_registry(name: str) -> bool:
+    return _inside(name) and bool(_NOISE.search(name)) and not any(part.startswith(".") for part in name.split("/"))
 
 
 def read(results: Path) -> Restored | None:

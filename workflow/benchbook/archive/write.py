@@ -57,7 +57,7 @@ def write(root: Path, asked: Asked, who: masking.Identity) -> dict[str, Any]:
     code = fingerprint(sorted(members.code(root).values()), root)
     restored = Restored(asked.booking, tuple(asked.stores), tuple(asked.superseded), tuple(asked.registered),
                         tuple(asked.configuration), state["commit"], code)  # fmt: skip
-    open_code = {name: path.read_bytes() for name, path in members.code(root).items()}
+    open_code = {name: _without_secrets(name, path.read_bytes()) for name, path in members.code(root).items()}
     raw = {name: path.read_bytes() for name, path in files.items()}
     raw |= members.written(asked.booking, restored, state, revision.packages())
     held = {**open_code, **_covered(results, manifests, raw, who)}
@@ -75,6 +75,15 @@ def _covered(
     held = {name: covering.member(name, data, covered.owner(name, sessions)) for name, data in sorted(raw.items())}
     listed = covering.listed()
     return {**held, SCRUBBED: listed, f"results/{results.name}/{SCRUBBED}": listed}
+
+
+def _without_secrets(name: str, code: bytes) -> bytes:
+    """Code goes into the archive as it is, since it is run from there."""
+    found = set(masking.cover(code)[1]) & {"token", "private key"}
+    if found:
+        raise ArchiveError(f"{name} holds what looks like a secret ({', '.join(sorted(found))}), and code is archived "
+                           "as it is. Take it out, or move the file elsewhere, and archive again.")  # fmt: skip
+    return code
 
 
 def _run(results: Path, asked: Asked, commit: str) -> crate.Run:

@@ -21,7 +21,7 @@ from benchbook.claims.sides import Side, of_interest, side
 from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
 from benchbook.columns.metrics import METRICS
-from benchbook.statistics import equivalence, multiplicity, power
+from benchbook.statistics import effects, equivalence, multiplicity, power
 
 DECLARED, EXPLORATORY, SCALE = "declared", "exploratory", "scale"
 _SCALED = "throughput_tok_s"
@@ -53,8 +53,8 @@ def table(
     alpha, margin = booking["comparisons"]["alpha"], booking["comparisons"]["equivalence"]
     for family in (DECLARED, EXPLORATORY, SCALE):
         members = [item for item in found if item.row["family"] == family]
-        effects = [item.estimate.effect for item in members]
-        p = [effect.p if effect else math.nan for effect in effects]
+        estimated = [item.estimate.effect for item in members]
+        p = [effect.p if effect else math.nan for effect in estimated]
         levels, adjusted = multiplicity.holm_levels(p, alpha), multiplicity.holm(p)
         for item, level, p_holm in zip(members, levels, adjusted, strict=True):
             item.row |= _judged(item.estimate, float(level), float(p_holm), alpha, margin)
@@ -188,7 +188,8 @@ def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any
     Sides of the same sessions share their boot: there only repeats scatter. The fit with time, and an uneven order
     more so, costs what its design says over a plain difference of means. The noise says nothing of how bookings
     scatter, so sides of different bookings get neither. Where the comparison's own boots scatter beyond the noise by
-    more than chance (5 %), theirs is taken: a prior of 1.5 % says nothing of what boots 20 % apart can find.
+    more than chance (5 %), theirs is taken, also where they give no interval: a prior of 1.5 % says nothing of what
+    boots 20 % apart can find.
     """
     arm, base, effect = item.arm, item.base, item.estimate.effect
     if not (arm.sessions and base.sessions) or item.row["kind"] == estimators.BOOKINGS:
@@ -198,10 +199,11 @@ def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any
     if matched:
         known = replace(known, session_sigma=0.0)
     se = _design_error(item, known)
-    if effect and effect.exceeds(se):
-        times = effect.se / se if se else 1.0
-        known = Noise(times * known.repeat_sigma, times * known.session_sigma, effect.df, noise.HERE)
-        se = effect.se
+    scatter = effect or (None if matched else effects.welch(arm.means, base.means))
+    if scatter and scatter.exceeds(se):
+        times = scatter.se / se if se else 1.0
+        known = Noise(times * known.repeat_sigma, times * known.session_sigma, scatter.df, noise.HERE)
+        se = scatter.se
     half = power.band(
         known.session_sigma * math.sqrt((1 / n + 1 / m) / 2), known.repeat_sigma, n / arm.repeats_share,
         m / base.repeats_share, df=known.df,

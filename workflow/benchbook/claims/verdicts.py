@@ -306,9 +306,15 @@ def _bands(comparisons: Iterable[Row], repeatability: Sequence[Row]) -> dict[str
     known: dict[str, Band] = {}
     for row in comparisons:
         if row["band_pct"] is not None and row["kind"] != estimators.MATCHED:
-            found = row["band_pct"], row["sigma_from"]
+            found = _of_one_boot(row), row["sigma_from"]
             known[row["metric"]] = max(found, known.get(row["metric"], found))
     return bands | known
+
+
+def _of_one_boot(row: Row) -> float:
+    """The band of a comparison, which is of means over its sessions, as that of one session against one."""
+    times = math.sqrt(2 / (1 / row["sessions"] + 1 / row["baseline_sessions"]))
+    return 100 * math.sinh(times * math.asinh(row["band_pct"] / 100))
 
 
 def _prior_band(rows: Iterable[Row]) -> Band:

@@ -63,6 +63,6 @@ def run(folder: Path, booking: str, cores: int) -> tuple[int, str]:
     report = f"reports/{booking}/report.html"
     words = ["snakemake", "--cores", str(cores), "--config", f"booking={booking}", "--", report]
     environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
-    done = subprocess.run([sys.executable, "-m", *words], cwd=folder, env=environment, check=False, text=True,
+    done = subprocess.run([sys.executable, "-P", "-m", *words], cwd=folder, env=environment, check=False, text=True,
                           capture_output=True, errors="replace")  # fmt: skip
     return done.returncode, (done.stdout + done.stderr)[-4000:]
