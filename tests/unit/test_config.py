@@ -275,9 +275,16 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ),
     ([(("repeats",), 3)], f"repeats = 3 is an unknown key (known here: {FULL}); move it to workload."),
     ([(("zzz",), 3)], f"zzz = 3 is an unknown key (known here: {FULL}); remove it."),
-    ([(("title",), REMOVED)], "title is missing; give text (the headline of the report)."),
-    ([(("title",), "")], 'title = "" is empty; give text.'),
-    ([(("title",), 2026)], "title = 2026 is a number; give text, in quotes."),
+    (
+        [(("title",), REMOVED)],
+        "title is missing; give one line of text without control characters (the headline of the report).",
+    ),
+    (
+        [(("title",), "a\u202eb")],
+        'title = "a\u202eb" does not have the right form; give one line of text without control characters.',
+    ),
+    ([(("title",), "")], 'title = "" is empty; give one line of text without control characters.'),
+    ([(("title",), 2026)], "title = 2026 is a number; give one line of text without control characters, in quotes."),
     ([(("workload",), REMOVED)], "workload is missing; give a map (the requests of every run)."),
     (
         [(("workload", "input_tokens"), REMOVED)],

@@ -25,6 +25,8 @@ HIDDEN = [
     (f"password: {SECRET}", SECRET),
     ("loading with hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     ("sk-abcdefghijklmnop1234", "abcdefghijklmnop1234"),
+    ("AIza" + "SyA-abcdefghijklmnopqrstuvwxyz01234", "SyA-abcdefghijklmnopqrstuvwxyz01234"),
+    ("-----BEGIN PRIVATE KEY-----\nMIIEow and cut off", "MIIEow"),
     ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
     ("token_hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     (r'{"log": "line\nsk-abcdefghijklmnop1234"}', "abcdefghijklmnop1234"),

@@ -155,8 +155,9 @@ def test_a_factor_reads_the_same_whichever_side_is_larger():
     up = verdict(runs(1, 1), value=46.0, baseline_value=11.5, effect_pct=300.0, half_pct=None, worst_ratio=3.9)
     down = verdict(runs(1, 1), value=11.5, baseline_value=46.0, effect_pct=-75.0, half_pct=None, worst_ratio=3.9)
     assert up["level"] == down["level"] == SOLID_SCALE
-    assert up["sentence"] == "Mean TPOT of mtp is 4.000 times that of base at C=8 (nearest runs: 3.900 times)."
-    assert down["sentence"] == "Mean TPOT of base is 4.000 times that of mtp at C=8 (nearest runs: 3.900 times)."
+    near = "at C=8 (nearest runs of one boot: 3.900 times)."
+    assert up["sentence"] == f"Mean TPOT of mtp is 4.000 times that of base {near}"
+    assert down["sentence"] == f"Mean TPOT of base is 4.000 times that of mtp {near}"
 
 
 @pytest.mark.parametrize(("tag", "metric", "level"), [
@@ -177,8 +178,8 @@ def test_scale_of_one_arm():
                      worst_ratio=33.2)  # fmt: skip
     (found,) = verdict_table(table, comparisons=[row]).to_dict("records")
     assert (found["kind"], found["level"], found["exploratory"]) == ("scale", SOLID_SCALE, False)
-    assert found["sentence"] == ("Throughput of base at C=2048 is 33.20 times that of base at C=32 (nearest runs: "
-                                 "33.20 times).")  # fmt: skip
+    assert found["sentence"] == ("Throughput of base at C=2048 is 33.20 times that of base at C=32 (nearest runs of "
+                                 "one boot: 33.20 times).")  # fmt: skip
     row |= {"worst_ratio": 1.4, "value": 2050.0, "effect_pct": 41.2}
     (found,) = verdict_table(table, comparisons=[row]).to_dict("records")
     assert found["level"] == UNREPLICATED and found["replicate"] == "boot the arm 2 more times (sessions_per_arm: 3)"

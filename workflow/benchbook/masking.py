@@ -44,13 +44,13 @@ _LONGEST_ESCAPE = 12
 _WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 # A pattern whose group `w` is empty begins a word; looked at afterwards, since a search for plain text is fast.
 _PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
-    ("private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<x>.*?)-----END [A-Z ]*PRIVATE KEY-----",
-                               re.DOTALL)),
+    ("private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<x>(?:\\[nrt]|[A-Za-z0-9+/=\s:,])*)")),
     ("token", re.compile(rb"\b(?:hf_|gh[pousr]_|github_pat_)(?P<x>[A-Za-z0-9_]{16,})")),
     ("token", re.compile(rb"(?:hf_|gh[pousr]_)(?P<x>[A-Za-z0-9]{20,})")),
     ("token", re.compile(rb"(?P<w>)(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
     ("token", re.compile(rb"(?P<w>)(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
     ("token", re.compile(rb"(?P<w>)(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
+    ("token", re.compile(rb"(?P<w>)(?:npm_|AIza|pypi-)(?P<x>[A-Za-z0-9_-]{30,})")),
     ("token", re.compile(rb"(?i)bearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
     ("secret", re.compile(rb"(?i)(?:authorization|cookie)\\?[\"']?\s*[:=]\s*\\?[\"']?(?:[a-z]+\s+)?"
                           rb"(?P<x>[^\s\"',;\\]{6,})")),

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from benchbook import schema
-from benchbook.errors import StoreError
+from benchbook.errors import StoreError, TableError
 from benchbook.measure.store import sha256
 from benchbook.provenance import sidecar
 
@@ -44,6 +44,12 @@ def read(tables: Path, booking: str, side: str) -> Taken:
     """The booking whose tables lie in the folder `tables`. StoreError when one is not what its sidecar says."""
     for name in TABLES:
         sidecar.check(tables / f"{name}.parquet")
-    frames = {name: schema.check(pd.read_parquet(tables / f"{name}.parquet"), name) for name in TABLES}
+    try:
+        frames = {name: schema.check(pd.read_parquet(tables / f"{name}.parquet"), name) for name in TABLES}
+    except TableError as error:
+        raise TableError(
+            f"booking {booking}: {tables} was made by other code than this ({error}). Make its report anew: snakemake "
+            f"--cores 2 --config booking={booking} -- report archive; where it is in an archive only, restore it first."
+        ) from error
     claims = json.loads(sidecar.read(tables / "comparisons.parquet")["params"]["booking"])
     return Taken(booking, side, frames["runs"], frames["sessions"], claims, sha256(tables / "runs.parquet"))

@@ -25,7 +25,8 @@ class Point:
     `runs`: those judged; `tagged`: their tags, empty where the arm has runs without; `telemetry`: of the runs whose
     telemetry was accepted; `lowest`: rows of table `occupancy` at the arm's lowest concurrency, empty where that is
     this one; `fixed_cost` (the chosen model of the step), `toll`, `floor`: single rows, None where the table has none;
-    `floor_sessions`: sessions behind the floor's interval.
+    `floor_sessions`: sessions behind the floor's interval. `left_out`: runs at this concurrency that carry a tag,
+    beside those judged.
     """
 
     arm: str
@@ -44,6 +45,7 @@ class Point:
     floor_sessions: int
     server_args: Mapping[str, Any]
     booking: Mapping[str, Any]
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Candidate:
 def gate(point: Point, *others: tuple[str, bool]) -> tuple[str, bool]:
     """The gates in words, each with whether it held, and whether all did."""
     carried = f" (they carry {point.tagged.replace(',', ', ')})" if point.tagged else ""
-    tags = f"the runs carry no tag{carried}"
+    beside = f", and {point.left_out} beside them that do are left out" if point.left_out else ""
+    tags = f"the runs carry no tag{beside}{carried}"
     gates = [(tags, not point.tagged), *others]
     return "; ".join(f"{said}: {'held' if held else 'failed'}" for said, held in gates), all(held for _, held in gates)
 

@@ -12,7 +12,7 @@ from benchbook import schema
 from benchbook.claims import busy
 from benchbook.claims import causes_beside_gpus as beside
 from benchbook.claims import causes_on_gpus as on
-from benchbook.claims.candidate import NOT_RULED_OUT, RULED_OUT, UNTESTED, Candidate, Finding, Point
+from benchbook.claims.candidate import NOT_RULED_OUT, UNTESTED, Candidate, Finding, Point
 from benchbook.claims.usable import usable
 from benchbook.columns import tag_text
 
@@ -92,6 +92,7 @@ def _point(
         floor_sessions=runs.loc[runs["run_id"].isin(floor_runs), "session_id"].nunique(),
         server_args=arm["server_args"],
         booking=booking,
+        left_out=int((runs["concurrency"] == concurrency).sum()) - len(here),
     )
 
 
@@ -120,11 +121,15 @@ def _row(arm: str, candidate: Candidate, point: Point | None, runs: pd.DataFrame
 
 
 def _against_tagged(finding: Finding, candidate: Candidate, point: Point, runs: pd.DataFrame) -> Finding:
-    """A candidate is not ruled out by the runs that lack its tag where others beside them carry it."""
+    """A candidate is not ruled out by the runs that lack its tag where others beside them carry it, and one that is not
+    ruled out says so."""
     carrying = int((_carriers(candidate, runs)["concurrency"] == point.concurrency).sum())
-    if finding.outcome != RULED_OUT or not carrying:
+    if not carrying or finding.outcome == UNTESTED:
         return finding
     every = int((runs["concurrency"] == point.concurrency).sum())
+    if finding.outcome == NOT_RULED_OUT:
+        told = f" {candidate.tag} is on {carrying} of {every} runs at this concurrency."
+        return replace(finding, why=finding.why + told)
     return replace(finding, outcome=NOT_RULED_OUT, why=(
         f"{candidate.tag} is on {carrying} of {every} runs at this concurrency, and the cause is absent in the others "
         "only: remove it and measure again."

@@ -221,7 +221,8 @@ def _factor(row: Row, metric: Metric, arm: str, base: str, where: str, because: 
     ratio = row["value"] / row["baseline_value"]
     more, less, ratio = (arm, base, ratio) if ratio >= 1 else (base, arm, 1 / ratio)
     tail = f"; {because}" if because else ""
-    return f"{_start(metric.label)} of {more} is {number(ratio)} times that of {less}{where} (nearest runs: " \
+    nearest = "nearest runs" if min(row["sessions"], row["baseline_sessions"]) > 1 else "nearest runs of one boot"
+    return f"{_start(metric.label)} of {more} is {number(ratio)} times that of {less}{where} ({nearest}: " \
            f"{number(row['worst_ratio'])} times){tail}."
 
 

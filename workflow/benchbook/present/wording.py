@@ -42,8 +42,8 @@ RESOLVED = (
     "the log names is a setting of this measurement as much as a flag."
 )
 NOT_RESOLVED = (
-    "The server’s log says nothing of weights, cache or captured graphs, as on a node without GPU; its start-up is in "
-    "the next chapter."
+    "The server’s log says nothing of the memory of weights and captured graphs, as on a node without GPU; its "
+    "start-up and the size of its KV cache are in the next chapter."
 )
 
 NAIVE = (
