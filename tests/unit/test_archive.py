@@ -301,3 +301,14 @@ def test_the_crate_is_a_workflow_run_crate_for_an_independent_reader(tmp_path, c
     broken = json.loads(described)
     broken["@graph"] = [item for item in broken["@graph"] if item["@id"] != "workflow/Snakefile"]
     assert issues(_rezipped(path, {crate.METADATA: json.dumps(broken).encode()}, listed=True))
+
+
+def test_a_full_disk_leaves_no_part_and_one_sentence(tmp_path, monkeypatch):
+    def full(path, members):
+        path.write_bytes(b"1")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pack, "_write", full)
+    with pytest.raises(ArchiveError, match=r"No space left on device.*Free the disk"):
+        pack.pack(MEMBERS, tmp_path, "b")
+    assert not list(tmp_path.iterdir())

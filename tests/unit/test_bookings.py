@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import claimruns
 import frames
 import numpy as np
+import pandas as pd
 import pytest
 from benchbook.bookings import across, sides
-from benchbook.bookings.taken import Taken
+from benchbook.bookings.taken import TABLES, Taken, folder, read
 from benchbook.derive import sweep
-from benchbook.errors import ConfigError
+from benchbook.errors import ConfigError, TableError
 from benchbook.present import compared, figure_comparisons, figure_sweep
 
 METRICS = ["throughput_tok_s"]
@@ -135,3 +137,20 @@ def test_the_page_says_what_differs_and_no_more_than_the_levels_allow(tmp_path):
     assert "They differ in model;" in html and "REFUSED" in html and "<b>new</b>" not in html and "<i>m</i>" not in html
     assert not re.search(r"higher throughput|lower throughput", html)
     assert 'data-address="bookings:two:model"' in html and "DRAFT" not in html
+
+
+def test_the_newest_tables_are_taken_which_are_those_of_results(tmp_path):
+    for place in ("reports/b/tables", "results/b/tables"):
+        (tmp_path / place).mkdir(parents=True)
+        for name in TABLES:
+            (tmp_path / place / f"{name}.parquet").touch()
+    assert folder(tmp_path, "b") == Path("results/b/tables")
+    (tmp_path / "results/b/tables/runs.parquet").unlink()
+    assert folder(tmp_path, "b") == Path("reports/b/tables")
+
+
+def test_tables_of_other_code_are_named_with_their_booking(tmp_path):
+    for name in TABLES:
+        pd.DataFrame({"x": [1]}).to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(TableError, match=r"booking b: .* was made by other code"):
+        read(tmp_path, "b", "one")

@@ -26,6 +26,8 @@ HIDDEN = [
     ("loading with hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     ("sk-abcdefghijklmnop1234", "abcdefghijklmnop1234"),
     ("AIza" + "SyA-abcdefghijklmnopqrstuvwxyz01234", "SyA-abcdefghijklmnopqrstuvwxyz01234"),
+    (f"PGPASSWORD={SECRET} psql", SECRET),
+    ("https://abcdefgh1234567@example.org/x", "abcdefgh1234567"),
     ("-----BEGIN PRIVATE KEY-----\nMIIEow and cut off", "MIIEow"),
     ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
     ("token_hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),

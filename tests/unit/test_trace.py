@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import random
 import re
 
+import pandas as pd
 import pytest
 import reportinput
 from benchbook.errors import TraceError
 from benchbook.present import report
-from benchbook.provenance.trace import is_of_others, lines, store_of, trace
+from benchbook.provenance import traced
+from benchbook.provenance.trace import is_of_others, lines, owners, store_of, trace
 
 VALUE = re.compile(r'data-address="([^"]+)"[^>]*>([^<]*)<')
 
@@ -96,3 +99,26 @@ def test_the_pages_data_cannot_end_its_element(context):
     page = report.render(context)
     block = page.split('id="trace-data">')[1].split("</script>")[0]
     assert "<" not in block and any("</script> & meanwhile" in what for what in json.loads(block)["whats"])
+
+
+def test_a_row_that_lists_its_runs_is_of_those_and_none_that_was_measured_once_more():
+    runs = pd.DataFrame({"run_id": ["s/a_c8_r1", "s/a_c8_r2", "s/a_c8_r3"], "arm": "a", "concurrency": 8,
+                         "replaced": [True, False, False]})  # fmt: skip
+    listed = {"arm": "a", "concurrency": 8, "run_ids": "s/a_c8_r2 s/a_c8_r3"}
+    assert owners("sweep", listed, {"runs": runs}) == ("s/a_c8_r2", "s/a_c8_r3")
+    unlisted = {"arm": "a", "concurrency": 8, "run_ids": None}
+    assert owners("sweep", unlisted, {"runs": runs}) == ("s/a_c8_r2", "s/a_c8_r3")
+
+
+def test_tables_that_are_newer_than_the_page_are_named(tmp_path):
+    report, tables = tmp_path / "reports/b", tmp_path / "results/b/tables"
+    report.mkdir(parents=True)
+    tables.mkdir(parents=True)
+    assert traced.changed_since(tmp_path, report) == []
+    (tables / "sweep.parquet").write_text("1")
+    digest = hashlib.sha256(b"1").hexdigest()
+    told = {"inputs": {"results/b/tables/sweep.parquet": digest, "results/b/tables/gone.parquet": "0"}}
+    (report / "report.html.prov.json").write_text(json.dumps(told))
+    assert traced.changed_since(tmp_path, report) == []
+    (tables / "sweep.parquet").write_text("2")
+    assert traced.changed_since(tmp_path, report) == ["sweep"]

@@ -7,6 +7,7 @@
     ├── TextError             a file (log, page, result, telemetry) that a command was given is none it can read
     ├── LoadError             the load client was asked for something that it cannot send
     ├── ArchiveError          an archive is not whole, not what it was, or may not be written or unpacked as asked
+    │   └── NoArchiveError    a file or folder is no archive, or no report, at all
     ├── StaleError            a table or figure was made from other files, or by other code, than there are now
     ├── TraceError            an address leads to no number
     ├── PreflightError        a booking has a pitfall that its file does not allow by name
@@ -43,6 +44,10 @@ class LoadError(BenchbookError):
 
 class ArchiveError(BenchbookError):
     pass
+
+
+class NoArchiveError(ArchiveError):
+    exit_code = 2
 
 
 class StaleError(BenchbookError):

@@ -50,11 +50,11 @@ _PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("token", re.compile(rb"(?P<w>)(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
     ("token", re.compile(rb"(?P<w>)(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
     ("token", re.compile(rb"(?P<w>)(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
-    ("token", re.compile(rb"(?P<w>)(?:npm_|AIza|pypi-)(?P<x>[A-Za-z0-9_-]{30,})")),
+    ("token", re.compile(rb"(?P<w>)(?:npm_|AIza|pypi-|gsk_|r8_)(?P<x>[A-Za-z0-9_-]{30,})")),
     ("token", re.compile(rb"(?i)bearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
     ("secret", re.compile(rb"(?i)(?:authorization|cookie)\\?[\"']?\s*[:=]\s*\\?[\"']?(?:[a-z]+\s+)?"
                           rb"(?P<x>[^\s\"',;\\]{6,})")),
-    ("password in a URL", re.compile(rb"://(?P<x>[^/\s:@\"'<>]+:[^/\s@\"'<>]+)@")),
+    ("password in a URL", re.compile(rb"://(?P<x>[^/\s:@\"'<>]+:[^/\s@\"'<>]+|[^/\s:@\"'<>]{12,})@")),
     ("secret", re.compile(rb"(?i)--[a-z-]*?(?:" + _NAMED + rb")(?:=|\s+|[\"']\s*,\s*[\"'])"
                           rb"(?P<x>(?:\\.|[^\s\"',\]\[{}\\]){6,})")),
     ("home path", re.compile(rb"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
@@ -68,7 +68,7 @@ _QUOTED = re.compile(
 )
 _NUMBER = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+|[A-Za-z%/]{0,4})$", re.IGNORECASE)
 _WORDS = (b"none", b"null", b"false", b"true", b"infinity", b"-infinity")
-_BEFORE, _LOOK_BACK = re.compile(rb"(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_.-])*$"), 64
+_BEFORE, _LOOK_BACK = re.compile(rb"(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_.-])*[A-Z]*$"), 64
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from benchbook.provenance.code import closure, run_what_is_fingerprinted
 run_what_is_fingerprinted()
 
 # A report of what is measured so far: snakemake --config draft=true -- report
-IS_DRAFT = str(config.get("draft", False)).lower() in ("true", "1", "yes")
+if str(config.get("draft", False)).lower() not in ("true", "false"):
+    raise WorkflowError(f"draft={config['draft']} is neither true nor false.")
+IS_DRAFT = str(config.get("draft", False)).lower() == "true"
 REGISTRY = Path(config.get("registry", "registry"))
 try:
     BOOKING_ID = str(config.get("booking") or load_config(Path.cwd()))

@@ -27,6 +27,15 @@ def listing(members: Mapping[str, bytes]) -> bytes:
     return (json.dumps({"schema": 1, "files": files}, indent=1, sort_keys=True) + "\n").encode()
 
 
+def _write(path: Path, members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w") as opened:
+        for name, data in sorted(members.items()):
+            info = zipfile.ZipInfo(name, _WHEN)
+            info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
+            info.external_attr, info.create_system = _MODE, 3
+            opened.writestr(info, data)
+
+
 def pack(members: Mapping[str, bytes], folder: Path, stem: str) -> dict[str, Any]:
     """Write `members` into folder/STEM-CONTENT.zip, CONTENT being a hash over their names and contents.
 
@@ -39,12 +48,12 @@ def pack(members: Mapping[str, bytes], folder: Path, stem: str) -> dict[str, Any
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(part, "w") as opened:
-        for name, data in sorted({**members, FILES: listed}.items()):
-            info = zipfile.ZipInfo(name, _WHEN)
-            info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
-            info.external_attr, info.create_system = _MODE, 3
-            opened.writestr(info, data)
+    try:
+        _write(part, {**members, FILES: listed})
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ArchiveError(f"{path} cannot be written ({error.strerror or error}). Free the disk or the folder, then "
+                           "archive again; nothing else was changed.") from error  # fmt: skip
     digest = sha256(part)
     if path.exists():
         part.unlink()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchbook.archive.unpack import unpack
-from benchbook.errors import ArchiveError
+from benchbook.errors import ArchiveError, NoArchiveError
 
 NOTE = "archive.json"
 
@@ -33,14 +33,14 @@ def tree_of(report: Path) -> Iterator[Path]:
     """A folder that holds results/BOOKING for `report`, a folder reports/BOOKING: the project's own, or the archive
     unpacked for as long as the context lasts. ArchiveError when there is neither."""
     if not report.is_dir() or len(report.resolve().parents) < 2:
-        raise ArchiveError(f"{report} is no folder of a report: name the folder reports/BOOKING of a project.")
+        raise NoArchiveError(f"{report} is no folder of a report: name the folder reports/BOOKING of a project.")
     booking, root = report.resolve().name, report.resolve().parents[1]
     if (root / "results" / booking / "sessions").is_dir():
         yield root
         return
     archive = archive_of(report)
     if archive is None:
-        raise ArchiveError(f"{report} has neither results/{booking} beside it nor an {NOTE}: name the folder "
+        raise NoArchiveError(f"{report} has neither results/{booking} beside it nor an {NOTE}: name the folder "
                            "reports/BOOKING of a project, or restore its archive.")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
         unpack(archive, Path(folder))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from benchbook.errors import ArchiveError
+from benchbook.errors import ArchiveError, NoArchiveError
 
 FILES = "files.json"
 ARCHIVED = "archived.json"
@@ -37,7 +37,7 @@ def unpack(archive: Path, into: Path, wanted: Callable[[str], bool] = lambda nam
             told: dict[str, Any] = json.loads(opened.read(_archived(archive, listed)))
             return told
     except UNREADABLE as error:
-        raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
+        raise NoArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
 def members(archive: Path) -> dict[str, dict[str, Any]]:
@@ -46,7 +46,7 @@ def members(archive: Path) -> dict[str, dict[str, Any]]:
         with zipfile.ZipFile(archive) as opened:
             return _listed(archive, opened)
     except UNREADABLE as error:
-        raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
+        raise NoArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
 def read(archive: Path, name: str) -> bytes:
@@ -58,7 +58,7 @@ def read(archive: Path, name: str) -> bytes:
                 raise ArchiveError(f"{archive} has no member {name}.")
             return _one(archive, opened, name, listed[name], None)
     except UNREADABLE as error:
-        raise ArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
+        raise NoArchiveError(f"{archive} cannot be read ({error}). Take another copy of it.") from error
 
 
 def _listed(archive: Path, opened: zipfile.ZipFile) -> dict[str, dict[str, Any]]:

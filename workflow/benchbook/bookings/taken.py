@@ -31,9 +31,9 @@ class Taken:
 
 
 def folder(root: Path, booking: str) -> Path:
-    """The tables of a finished booking: beside its report where it was archived, else in results/. StoreError when
-    there are none."""
-    for place in (Path("reports") / booking / "tables", Path("results") / booking / "tables"):
+    """The tables of a finished booking: in results/, where the newest are, else beside its archived report. StoreError
+    when there are none."""
+    for place in (Path("results") / booking / "tables", Path("reports") / booking / "tables"):
         if all((root / place / f"{name}.parquet").exists() for name in TABLES):
             return place
     raise StoreError(f"booking {booking} has no tables to compare. Finish it: snakemake --cores all --config "

@@ -34,6 +34,9 @@ def _run(given: argparse.Namespace) -> int:
 
     with tree_of(given.report) as tree:
         material = traced.material(tree, given.report)
+        if changed := traced.changed_since(tree, given.report):
+            print(f"trace: the page shows an earlier state of {', '.join(changed)}; for the same numbers run snakemake "
+                  "report.", file=sys.stderr)  # fmt: skip
         if given.address is None:
             for name, frame in material.frames.items():
                 print(f"{name:<18} {len(frame):>6} rows")

@@ -52,11 +52,12 @@ def _legend(styles: dict[str, ArmStyle], runs: pd.DataFrame) -> list[Artist]:
 
 
 def draw(sweep: pd.DataFrame, runs: pd.DataFrame, out: Path, arms: Sequence[str] = ()) -> None:
-    """Write the SVG of the sweep: one point per ok run, a line through the sweep table's means.
+    """Write the SVG of the sweep: one point per ok run that counts, a line through the sweep table's means.
 
     Tagged runs are hollow, runs that are not ok are crosses on the axis. `arms` fixes the order of the colours; by
     default the order in the runs table. Of several load clients each draws a line of its own, named after both.
     """
+    runs = runs[~runs["replaced"].fillna(False).astype(bool)]
     if runs.empty:
         no_data(out, "no run was asked for")
         return

@@ -105,15 +105,18 @@ def trace(asked: str, material: Material) -> Trace:
 def owners(table: str, row: Mapping[Any, Any], frames: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
     """The runs, readings or sessions that a row of `table` was made of; empty where it does not narrow them down.
 
-    A row names its run, reading or session, or an arm (of a comparison: two arms) at a concurrency, whose runs they
-    are.
+    A row names its run, reading or session, or lists its runs; else it names an arm (of a comparison: two arms) at a
+    concurrency, whose runs they are, but for those that were measured once more.
     """
     for name in ("run_id", "reading_id", "failure_id", "session_id"):
         if name in row and not fmt.is_missing(row[name]):
             if name == "session_id" and table == "timeline" and row["phase"] in ("run", "warmup"):
                 return (f"{row['session_id']}/{row['label']}",)
             return (str(row[name]),)
+    if "run_ids" in row and not fmt.is_missing(row["run_ids"]) and str(row["run_ids"]).strip():
+        return tuple(str(row["run_ids"]).split())
     runs = frames["runs"]
+    runs = runs[~runs["replaced"].astype(bool)]
     picked = pd.Series(False, index=runs.index)
     for arm, level in (("arm", "concurrency"), ("baseline", "baseline_concurrency")):
         if arm in row and not fmt.is_missing(row[arm]):

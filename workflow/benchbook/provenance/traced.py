@@ -37,6 +37,19 @@ def material(tree: Path, report: Path) -> Material:
     return Material(frames, sidecars, upstream(tree, results), frames["sources"], counted)
 
 
+def changed_since(tree: Path, report: Path) -> list[str]:
+    """Names of the tables that are other files than those the page beside them was made from; none where no sidecar
+    tells."""
+    try:
+        inputs = sidecar.read(report / "report.html")["inputs"]
+    except StoreError:
+        return []
+    tables = {Path(path).stem: digest for path, digest in inputs.items() if Path(path).suffix == ".parquet"}
+    folder = tree / "results" / report.resolve().name / "tables"
+    there = {path.stem: path for path in folder.glob("*.parquet")}
+    return sorted(name for name, digest in tables.items() if name in there and sha256(there[name]) != digest)
+
+
 def upstream(tree: Path, results: Path) -> dict[str, sidecar.Sidecar]:
     """The sidecars of all that is derived and tabled in results/BOOKING, by the path of what they are of."""
     found = sorted([*results.glob("derived/*/*.prov.json"), *results.glob("tables/*.prov.json")])
