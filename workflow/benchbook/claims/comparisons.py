@@ -202,15 +202,16 @@ def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any
     scatter = effect or (None if matched else effects.welch(arm.means, base.means))
     if scatter and scatter.exceeds(se):
         times = scatter.se / se if se else 1.0
-        known = Noise(times * known.repeat_sigma, times * known.session_sigma, scatter.df, noise.HERE)
+        df = effect.df if effect else None  # of two boots an arm t has one or two, whose quantiles say nothing
+        known = Noise(times * known.repeat_sigma, times * known.session_sigma, df, noise.HERE)
         se = scatter.se
     half = power.band(
         known.session_sigma * math.sqrt((1 / n + 1 / m) / 2), known.repeat_sigma, n / arm.repeats_share,
         m / base.repeats_share, df=known.df,
     )  # fmt: skip
-    df = effect.df if effect else known.df if known.df is not None else math.inf
+    freedom = effect.df if effect else known.df if known.df is not None else math.inf
     return {
-        "mde_pct": _pct(power.mde(1, se, alpha=alpha, paired=True, df=df)),
+        "mde_pct": _pct(power.mde(1, se, alpha=alpha, paired=True, df=freedom)),
         "band_pct": 100 * math.sinh(half), "sigma_from": known.source, "sigma_df": known.df,
     }  # fmt: skip
 
