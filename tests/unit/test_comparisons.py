@@ -249,7 +249,7 @@ def test_two_boots_an_arm_that_scatter_widely_widen_the_band_though_they_give_no
     booking = claimruns.booking(metrics=["throughput_tok_s"])
     wild = one(claimruns.runs("abba", boot_sigma=0.2, seed=3), booking)
     assert pd.isna(wild["effect_low_pct"]) and wild["sigma_from"] == noise.HERE
-    assert 20 < wild["band_pct"] < 150 and 20 < wild["mde_pct"] < 300
+    assert 8 < wild["band_pct"] < 150 and 8 < wild["mde_pct"] < 300, "twice the prior, and no multiple of hundreds"
     calm = one(claimruns.runs("abba", boot_sigma=0.015, seed=3), booking)
     assert calm["sigma_from"] == METHOD and calm["band_pct"] < 5
     alone = one(claimruns.runs("ab", boot_sigma=0.2, seed=3), booking)
