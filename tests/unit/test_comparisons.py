@@ -54,9 +54,8 @@ def test_one_session_against_one_carries_no_interval_and_the_methods_band():
     assert found[NO_INTERVAL].isna().all() and found["effect_pct"] == pytest.approx(100 * math.expm1(0.03))
     assert found["band_pct"] == pytest.approx(5.0, abs=0.05)
     assert (found["sigma_from"], found["balanced"]) == (METHOD, False) and pd.isna(found["sigma_df"])
+    assert pd.isna(found["mde_pct"]), "one boot each can find nothing"
     assert "boot each arm at least 3 times" in found["method"]
-    z = 2.4977 + 0.8416  # two comparisons in the family
-    assert found["mde_pct"] == pytest.approx(100 * math.expm1(z * math.sqrt(2 * (0.015**2 + 0.01**2))), rel=0.15)
 
 
 def test_repeats_never_stand_in_for_boots():
@@ -227,8 +226,7 @@ def test_a_bookings_own_noise_stands_in_front_of_the_registry():
 def test_the_smallest_effect_is_that_of_the_design():
     booking = claimruns.booking(metrics=["throughput_tok_s"])
     found = one(claimruns.runs("abba" * 3, repeats=2), booking, frames=[claimruns.noise()])
-    # This booking's own noise is none at all: with ten degrees of freedom it is believed.
-    assert found["mde_pct"] == pytest.approx(0, abs=1e-6)
+    assert pd.isna(found["mde_pct"]), "boots that do not differ at all are copies"
     found = one(claimruns.runs("abba" * 2, repeats=2, repeat_sigma=1e-6), booking, frames=[claimruns.noise()])
     sigma = math.sqrt(0.015**2 + 0.01**2 / 2)
     assert found["mde_pct"] == pytest.approx(100 * math.expm1(power.mde(4, sigma, df=5)), rel=1e-3)
@@ -249,7 +247,8 @@ def test_two_boots_an_arm_that_scatter_widely_widen_the_band_though_they_give_no
     booking = claimruns.booking(metrics=["throughput_tok_s"])
     wild = one(claimruns.runs("abba", boot_sigma=0.2, seed=3), booking)
     assert pd.isna(wild["effect_low_pct"]) and wild["sigma_from"] == noise.HERE
-    assert 8 < wild["band_pct"] < 150 and 8 < wild["mde_pct"] < 300, "twice the prior, and no multiple of hundreds"
+    assert 8 < wild["band_pct"] < 150, "twice the prior, and no multiple of hundreds"
+    assert pd.isna(wild["mde_pct"]), "nothing can be found without an interval"
     calm = one(claimruns.runs("abba", boot_sigma=0.015, seed=3), booking)
     assert calm["sigma_from"] == METHOD and calm["band_pct"] < 5
     alone = one(claimruns.runs("ab", boot_sigma=0.2, seed=3), booking)

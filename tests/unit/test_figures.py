@@ -156,7 +156,7 @@ def test_comparisons_name_the_level_of_each_row_and_draw_nothing_of_a_refused_on
     for level, count in of_arms["level"].value_counts().items():
         in_legend = 0 if level == "REFUSED" else 1
         assert said.count(str(level)) == count + in_legend, level
-    assert {"family-wise 95 % interval", "band of one boot against one", "equivalence margin"} <= set(said)
+    assert {"family-wise 95 % interval", "band of no effect", "equivalence margin"} <= set(said)
 
 
 def test_of_many_comparisons_the_declared_are_kept_and_the_rest_is_told(tmp_path: Path) -> None:

@@ -170,8 +170,8 @@ def test_noise_asks_for_as_many_boots_as_find_the_effect_seen():
     row = comparison(table, -1.5, 2.5)
     found = verdict_table(table, comparisons=[row])
     (first,) = experiments(found, [row], booking(), *measured(3)).to_dict("records")
-    assert first["experiment"].endswith("to 8") and first["sessions"] == 10
-    hopeless = comparison(table, -1.5, 2.5, mde_pct=20.0)
+    assert first["experiment"].endswith("to 7") and first["sessions"] == 8
+    hopeless = comparison(table, -1.5, 2.5, se_pct=6.0)
     found = verdict_table(table, comparisons=[hopeless])
     assert experiments(found, [hopeless], booking(), *measured(3)).empty
 
@@ -181,7 +181,8 @@ def test_a_fit_asks_for_concurrencies_and_a_floor_for_the_bandwidth():
     fit = {"arm": "base", "response": "step", "model": "line", "chosen": False, "points": 1, "levels": 1, "df": 0,
            "refused": "one concurrency; measure at six", "run_ids": "base-s1/base_c8_r1"}  # fmt: skip
     value = {"arm": "base", "concurrency": 8, "metric": METRIC, "unit": "ms", "sessions": 1, "runs": 1, "mean": 11.5,
-             "range_of": "runs", "tags": "", "run_ids": "base-s1/base_c8_r1"}  # fmt: skip
+             "range_of": "runs", "band_pct": 5.0, "sigma_from": "registry",
+             "tags": "", "run_ids": "base-s1/base_c8_r1"}  # fmt: skip
     facts = one_each(arms=[{"name": "base", "server_args": {}}],
                      node=booking()["node"] | {"memory_bandwidth_tb_s": None},
                      model={"name": "moe", "config": None, "sizes": {"dense_gb": 7.6}})  # fmt: skip

@@ -45,9 +45,11 @@ def test_facts_that_older_code_derived_are_refused_with_what_to_do(recorded, tmp
 
 
 def claims(facts, runs):
-    compared = comparisons.table(runs, facts, [], noise.prior([]))
+    own, prior = noise.table(runs, facts["clients"], facts["id"], "k"), noise.prior([])
+    compared = comparisons.table(runs, facts, [], prior)
+    spread = repeatability.table(runs, facts["clients"], own, prior)
     others = [schema.empty(name) for name in ("fixed_cost", "toll", "floor", "occupancy")]
-    return compared, verdicts.table(runs, compared, repeatability.table(runs, facts["clients"]), *others, facts)
+    return compared, verdicts.table(runs, compared, spread, *others, facts)
 
 
 def test_a_figure_of_one_boot_that_was_not_warm_is_confounded_and_says_all_it_lacks(recorded):

@@ -97,8 +97,10 @@ def claims(tables, levels=(C,), sessions_per_arm=3):
     of = tables["runs"]
     points = steps.table(of, tables["scheduler"], tables["sessions"], facts)
     costs = fixed_cost.table(points, schema.empty("floor"), facts)
+    own, prior = noise.table(of, facts["clients"], facts["id"], "k"), noise.prior([])
+    spread = repeatability.table(of, facts["clients"], own, prior)
     found = verdicts.table(
-        of, comparisons.table(of, facts, [], noise.prior([])), repeatability.table(of, facts["clients"]), costs,
+        of, comparisons.table(of, facts, [], noise.prior([])), spread, costs,
         toll.table(points, costs, schema.empty("floor"), facts), schema.empty("floor"), schema.empty("occupancy"),
         facts,
     )  # fmt: skip

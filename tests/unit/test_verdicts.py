@@ -62,19 +62,15 @@ def test_one_session_an_arm_names_what_would_replicate_it():
 def test_a_value_of_one_boot_says_where_its_band_comes_from():
     of = runs(1, 3)
     row = {"arm": "mtp", "concurrency": 8, "metric": METRIC, "unit": "ms", "sessions": 1, "runs": 3, "mean": 11.04,
-           "range_of": "runs", "repeat_sigma_pct": 8.0, "repeat_df": 2, "tags": "",
+           "range_of": "runs", "band_pct": 4.06, "sigma_from": "registry", "tags": "",
            "run_ids": " ".join(of[of["arm"] == "mtp"]["run_id"])}  # fmt: skip
 
-    def said(row, rows=()):
-        table = verdict_table(of, repeatability=[row], comparisons=list(rows))
-        return table.set_index("kind").loc["value", "sentence"]
+    def said(row):
+        return verdict_table(of, repeatability=[row]).set_index("kind").loc["value", "sentence"]
 
-    assert "another boot may read ±5.0 % from it (taken for this node until its noise is measured)" in said(row)
-    assert "may read ±22.6 % from it (taken" in said(row | {"repeat_df": 8}), "1.96 x sqrt(2 (1.5^2 + 8^2))"
-    known = comparison(of, half_pct=None, band_pct=4.0, sigma_from="registry", sigma_df=12.0)
-    assert "may read ±4.0 % from it (by the registry of such nodes)" in said(row, [known])
-    four = said(row, [known | {"sessions": 4, "baseline_sessions": 4}])
-    assert "may read ±8.0 % from it" in four, "one boot reads twice as far off as the mean of four"
+    assert "another boot may read ±4.1 % from it (by the registry of such nodes)" in said(row)
+    taken = said(row | {"sigma_from": "the method's prior"})
+    assert "from it (taken for this node until its noise is measured)" in taken
 
 
 def test_a_tag_is_named_with_the_side_that_carries_it_and_the_boots_are_not_forgotten():

@@ -9,6 +9,7 @@ import frames
 import pandas as pd
 from benchbook import schema
 from benchbook.claims import hypotheses, next_experiments, verdicts
+from benchbook.statistics import power
 
 METRIC = "tpot_mean_ms"
 
@@ -63,7 +64,9 @@ def comparison(of: pd.DataFrame, effect_pct: float = -4.0, half_pct: float | Non
         "incomplete_runs": int((of["status"] != "ok").sum()), "effect_pct": effect_pct, "effect_low_pct": ends[0],
         "effect_high_pct": ends[1], "holm_low_pct": ends[0], "holm_high_pct": ends[1], "method": "t", "balanced": True,
         "equivalent": None if half_pct is None else max(map(abs, ends)) < 2, "equivalence_margin_pct": 2.0,
-        "mde_pct": 100 * math.expm1(0.0307), "band_pct": 5.0, "sigma_from": "the method's prior",
+        "df": None if half_pct is None else 3.0,
+        "mde_pct": None if half_pct is None else 100 * math.expm1(0.0307),
+        "se_pct": 3.07 / power.mde(1, paired=True, df=3), "band_pct": 5.0, "sigma_from": "the method's prior",
         "worst_ratio": 1.01, "tags": ",".join(sorted({tag for tags in of["tags"] for tag in tags.split(",") if tag})),
         "run_ids": " ".join(ok["run_id"]), **changes,
     }  # fmt: skip

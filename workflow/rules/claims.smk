@@ -5,6 +5,7 @@ rule repeatability:
     input:
         code=code("repeatability"),
         runs=TABLES / "runs.parquet",
+        registry=REGISTERED,
     output:
         **documented(
             repeatability=TABLES / "repeatability.parquet",
@@ -17,8 +18,8 @@ rule repeatability:
     message:
         "Spread between repeats and between sessions"
     shell:
-        "python -P {input.code[0]} --runs {input.runs:q} --booking {params.booking:q}"
-        " --repeatability {output.repeatability:q} --noise {output.noise:q} 2>&1 | tee {log:q} >&2"
+        "python -P {input.code[0]} --runs {input.runs:q} --registry {input.registry:q}"
+        " --booking {params.booking:q} --repeatability {output.repeatability:q} --noise {output.noise:q} 2>&1 | tee {log:q} >&2"
 
 
 rule comparisons:

@@ -183,7 +183,8 @@ def _judged(estimate: Estimate, level: float, p_holm: float, alpha: float, margi
 
 
 def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any]:
-    """Smallest effect that so many sessions find at the family's first step, and the band of no effect.
+    """Smallest effect that so many sessions find at the family's first step, where they give an interval at all, and
+    the band of no effect.
 
     Sides of the same sessions share their boot: there only repeats scatter. The fit with time, and an uneven order
     more so, costs what its design says over a plain difference of means. The noise says nothing of how bookings
@@ -193,7 +194,7 @@ def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any
     """
     arm, base, effect = item.arm, item.base, item.estimate.effect
     if not (arm.sessions and base.sessions) or item.row["kind"] == estimators.BOOKINGS:
-        return {"mde_pct": None, "band_pct": None, "sigma_from": known.source, "sigma_df": known.df}
+        return {"mde_pct": None, "se_pct": None, "band_pct": None, "sigma_from": known.source, "sigma_df": known.df}
     n, m = arm.sessions, base.sessions
     matched = item.row["kind"] == estimators.MATCHED
     if matched:
@@ -209,10 +210,9 @@ def _sensitivity(item: _Comparison, known: Noise, alpha: float) -> dict[str, Any
         known.session_sigma * math.sqrt((1 / n + 1 / m) / 2), known.repeat_sigma, n / arm.repeats_share,
         m / base.repeats_share, df=known.df,
     )  # fmt: skip
-    freedom = effect.df if effect else known.df if known.df is not None else math.inf
     return {
-        "mde_pct": _pct(power.mde(1, se, alpha=alpha, paired=True, df=freedom)),
-        "band_pct": 100 * math.sinh(half), "sigma_from": known.source, "sigma_df": known.df,
+        "mde_pct": _pct(power.mde(1, se, alpha=alpha, paired=True, df=effect.df)) if effect else None,
+        "se_pct": 100 * se, "band_pct": 100 * math.sinh(half), "sigma_from": known.source, "sigma_df": known.df,
     }  # fmt: skip
 
 

@@ -17,22 +17,23 @@ def sessions_to_find(row: Mapping[str, Any], alpha: float, smallest_pct: float) 
     """Sessions of each arm that find the effect of a row of table `comparisons` in 4 of 5 tries.
 
     An effect below `smallest_pct` is of no interest: then it is the sessions that find one of that size. The noise is
-    the row's own, taken back from its mde, which is proportional to it. None when it is not known, or when more than
-    SESSIONS_MAX would be needed.
+    that of the row's own MDE: its standard error narrows with the sessions, each of which adds a degree of freedom.
+    None when the row has no interval, or when more than SESSIONS_MAX would be needed.
     """
-    have = min(row["sessions"], row["baseline_sessions"])
-    if row["mde_pct"] is None or row["effect_pct"] is None or have < 2:
+    if row["se_pct"] is None or row["effect_pct"] is None or row["df"] is None:
         return None
-    paired, corrected = row["kind"] == MATCHED, alpha / max(row["family_size"], 1)
-    sigma = math.log1p(row["mde_pct"] / 100) / _mde(have, corrected, paired)
+    sides = [row["sessions"]] if row["kind"] == MATCHED else [row["sessions"], row["baseline_sessions"]]
     wanted = max(abs(math.log1p(row["effect_pct"] / 100)), math.log1p(smallest_pct / 100))
-    for sessions in range(have + 1, SESSIONS_MAX + 1):
-        if sigma * _mde(sessions, corrected, paired) <= wanted:
+    corrected, have = alpha / max(row["family_size"], 1), sum(1 / n for n in sides)
+    for sessions in range(min(sides) + 1, SESSIONS_MAX + 1):
+        then = [max(sessions, n) for n in sides]
+        se = row["se_pct"] / 100 * math.sqrt(sum(1 / n for n in then) / have)
+        if se * _mde(corrected, row["df"] + sum(then) - sum(sides)) <= wanted:
             return sessions
     return None
 
 
 @cache
-def _mde(sessions: int, alpha: float, paired: bool) -> float:
-    """Of sigma 1; a root search of some milliseconds that many rows of a table share."""
-    return power.mde(sessions, alpha=alpha, paired=paired)
+def _mde(alpha: float, df: float) -> float:
+    """Over the standard error; a root search of some milliseconds that many rows of a table share."""
+    return power.mde(1, alpha=alpha, paired=True, df=df)

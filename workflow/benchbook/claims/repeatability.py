@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from benchbook import schema
+from benchbook.claims import noise
+from benchbook.claims.noise import Noise, Prior
 from benchbook.claims.sides import Side, of_interest, side
 from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
 from benchbook.columns.metrics import METRICS
+from benchbook.statistics import power
 from benchbook.statistics.intervals import Interval, hierarchical_bootstrap, range_coverage, t_interval
 from benchbook.statistics.variance import components
 
+_SCATTER = 0.05
 
-def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
-    """One row per arm, concurrency and metric, from table `runs`; arms in the order of their first session.
+
+def table(runs: pd.DataFrame, clients: Sequence[str], own: pd.DataFrame, prior: Prior) -> pd.DataFrame:
+    """One row per arm, concurrency and metric, from table `runs`; arms in the order of their first session. `own`: the
+    booking's table `noise`, `prior`: what was known before.
 
     The interval is by t on session means of ln y: a server flag acts on the boot, and repeats inside one boot are no
     replicates of it. The range beside it asks for no distribution. Runs that are not ok enter no figure.
     """
     rows: list[dict[str, Any]] = []
     mine = of_interest(counted(runs, clients)).sort_values("session_id", kind="stable")
+    known = {metric: noise.known(own, prior, metric) for metric in METRICS}
     for arm, of_arm in mine.groupby("arm", sort=False):
         for concurrency, group in of_arm.groupby("concurrency", sort=True):
             good = group[group["status"] == "ok"]
@@ -32,7 +41,7 @@ def table(runs: pd.DataFrame, clients: Sequence[str]) -> pd.DataFrame:
                 found = side(good, metric.name)
                 rows.append({
                     "arm": arm, "concurrency": concurrency, "metric": metric.name, "unit": metric.unit,
-                    **_figures(found), "tags": tag_text.union(found.runs["tags"]),
+                    **_figures(found), **_band(found, known[metric.name]), "tags": tag_text.union(found.runs["tags"]),
                     "run_ids": " ".join(found.runs["run_id"]),
                     "note": _note(found, metric.name, len(good), len(group) - len(good)),
                 })  # fmt: skip
@@ -58,6 +67,24 @@ def _figures(found: Side) -> dict[str, Any]:
         "session_sigma_pct": _pct(spread.session_sigma),
         "session_df": spread.session_df or None,
     }
+
+
+def _band(found: Side, known: Noise) -> dict[str, Any]:
+    """How far one more boot, with as many runs, may read from the mean of these by noise alone.
+
+    Where these boots scatter beyond the noise by more than chance (chi squared at 5 %), their own scatter is taken; of
+    two boots t has one degree of freedom, whose quantiles say nothing, so it is taken as known.
+    """
+    n = found.sessions
+    if not n:
+        return {"band_pct": None, "sigma_from": None}
+    share = found.repeats_share
+    own = float(found.means.std(ddof=1)) if n > 1 else 0.0
+    if n > 1 and (n - 1) * own**2 > known.standard_error(1, share) ** 2 * stats.chi2.isf(_SCATTER, n - 1):
+        known = Noise(0.0, own, None, noise.HERE)
+    half = power.band(known.session_sigma * math.sqrt((1 + 1 / n) / 2), known.repeat_sigma, 1 / share, n / share,
+                      df=known.df)  # fmt: skip
+    return {"band_pct": 100 * math.sinh(half), "sigma_from": known.source}
 
 
 def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:

@@ -115,11 +115,8 @@ def scale(row: Row, level: str, because: str | None, replicate: str | None) -> s
     return _next(f"{read}; no difference can be claimed: {because}.", replicate)
 
 
-def value(
-    row: Row, band: tuple[float, str], level: str, because: str | None, replicate: str | None
-) -> str:
-    """Of a row of table `repeatability`. `band`: how far one boot may read from another by noise alone, in %, and where
-    that noise comes from."""
+def value(row: Row, level: str, because: str | None, replicate: str | None) -> str:
+    """Of a row of table `repeatability`."""
     metric = metric_of(row["metric"])
     place = f"{row['arm']} {_at(row['concurrency'])}"
     if level == REFUSED:
@@ -128,8 +125,8 @@ def value(
     if level == CONFOUNDED:
         return _next(f"{read}, to be quoted only with its tags: {because}.", replicate)
     if level == UNREPLICATED:
-        told = f"{boots(row['sessions'])}; another boot may read ±{percent(band[0])} % from it " \
-               f"({_SOURCE[band[1]]})"
+        told = f"{boots(row['sessions'])}; another boot may read ±{percent(row['band_pct'])} % from it " \
+               f"({_SOURCE[row['sigma_from']]})"
         return _next(f"{read}, {told}.", replicate)
     spread = _pair(row["ci_low"], row["ci_high"])
     shown = f"{between(spread, metric.unit)}, " if spread else ""

@@ -19,14 +19,11 @@ from benchbook.claims.reach import sessions_to_find
 from benchbook.claims.records import Row, records
 from benchbook.claims.usable import counted
 from benchbook.columns import tag_text
-from benchbook.columns.metrics import METRICS, metric_of
+from benchbook.columns.metrics import metric_of
 from benchbook.statistics import power
-from benchbook.statistics.variance import pool
 
 ABBA_SESSIONS = 2
 REGIME = "REGIME"
-Band = tuple[float, str]
-"""In %, and where its noise comes from (claims.noise)."""
 VOIDED_BY = {"fit": frozenset({REGIME}), "occupancy": frozenset({"TELEM"})}
 
 
@@ -46,12 +43,11 @@ def table(
     is not ok refuses the claim, though it gave no point, because what failed may be just what would have differed.
     """
     seen = Behind(counted(runs, booking["clients"]))
-    bands = _bands(records(comparisons), records(repeatability))
     rows = [
         *_comparisons(records(comparisons), seen, booking),
-        *_values(records(repeatability), bands, seen, booking),
+        *_values(records(repeatability), seen, booking),
         *_fits(records(fixed_cost), records(toll), seen, booking),
-        *_floors(records(floor), bands, seen, booking),
+        *_floors(records(floor), _step_bands(records(repeatability)), seen, booking),
         *_occupancies(records(occupancy), seen, booking),
     ]
     return schema.check(pd.DataFrame(rows), "verdicts") if rows else schema.empty("verdicts")
@@ -179,9 +175,7 @@ def _sessions_needed(row: Row, booking: Mapping[str, Any]) -> int:
     return min(least, ABBA_SESSIONS) if known and booking["schedule"]["order"] == "ABBA" else least
 
 
-def _values(
-    rows: Iterable[Row], bands: Mapping[str, Band], seen: Behind, booking: Mapping[str, Any]
-) -> Iterable[Row]:
+def _values(rows: Iterable[Row], seen: Behind, booking: Mapping[str, Any]) -> Iterable[Row]:
     for row in rows:
         claim = Claim(
             kind="value",
@@ -197,7 +191,7 @@ def _values(
         )
         about = _About(f"value/{row['arm']}/{row['metric']}/c{row['concurrency']}", "value", row["arm"],
                        row["run_ids"], metric=row["metric"], concurrency=row["concurrency"])  # fmt: skip
-        yield _verdict(claim, about, booking, partial(sentences.value, row, bands[row["metric"]]))
+        yield _verdict(claim, about, booking, partial(sentences.value, row))
 
 
 def _fits(
@@ -244,7 +238,7 @@ def _preferred(row: Row) -> tuple[bool, int, bool]:
 
 
 def _floors(
-    rows: Iterable[Row], bands: Mapping[str, Band], seen: Behind, booking: Mapping[str, Any]
+    rows: Iterable[Row], bands_pct: Mapping[tuple[str, int], float | None], seen: Behind, booking: Mapping[str, Any]
 ) -> Iterable[Row]:
     """The step over its floor; SOLID-SCALE when even the low end over the busiest rank's floor is a factor 2."""
     for row in rows:
@@ -252,7 +246,9 @@ def _floors(
         over, low = row["over_floor"], row["over_floor_low"]
         worst = None
         if over is not None:
-            least = low if low is not None else over / (1 + bands["itl_p50_ms"][0] / 100)
+            band_pct = bands_pct.get((arm, concurrency))
+            band_pct = _method_band_pct() if band_pct is None else band_pct
+            least = low if low is not None else over / (1 + band_pct / 100)
             worst = least * row["floor_ms"] / max(row["floor_ms"], row["floor_busiest_ms"] or 0.0)
         claim = Claim(
             kind="floor",
@@ -299,30 +295,15 @@ def _occupancies(rows: Sequence[Row], seen: Behind, booking: Mapping[str, Any]) 
         yield _verdict(claim, about, booking, partial(sentences.occupancy, mine[0], busy, idle_ms))
 
 
-def _bands(comparisons: Iterable[Row], repeatability: Sequence[Row]) -> dict[str, Band]:
-    """Widest known band of one boot against another, of each metric; the method's where no comparison has one."""
-    bands = {metric: _prior_band([row for row in repeatability if row["metric"] == metric])
-             for metric in {*METRICS, *(row["metric"] for row in repeatability)}}  # fmt: skip
-    known: dict[str, Band] = {}
-    for row in comparisons:
-        if row["band_pct"] is not None and row["kind"] != estimators.MATCHED:
-            found = _of_one_boot(row), row["sigma_from"]
-            known[row["metric"]] = max(found, known.get(row["metric"], found))
-    return bands | known
+def _step_bands(repeatability: Iterable[Row]) -> dict[tuple[str, int], float | None]:
+    """By arm and concurrency how far one more boot's median ITL may read, in %; None where it was not measured."""
+    return {(row["arm"], row["concurrency"]): row["band_pct"] for row in repeatability
+            if row["metric"] == "itl_p50_ms"}  # fmt: skip
 
 
-def _of_one_boot(row: Row) -> float:
-    """The band of a comparison, which is of means over its sessions, as that of one session against one."""
-    times = math.sqrt(2 / (1 / row["sessions"] + 1 / row["baseline_sessions"]))
-    return 100 * math.sinh(times * math.asinh(row["band_pct"] / 100))
-
-
-def _prior_band(rows: Iterable[Row]) -> Band:
-    """The method's, with the repeats of `rows` of one metric where they are known to scatter further."""
-    clean = [row for row in rows if row["repeat_df"] and not row["tags"]]
-    repeat = pool([row["repeat_sigma_pct"] / 100 for row in clean], [row["repeat_df"] for row in clean])
-    known = noise.with_repeats(noise.UNMEASURED, *repeat) if repeat else noise.UNMEASURED
-    return 100 * power.band(known.session_sigma, known.repeat_sigma), known.source
+def _method_band_pct() -> float:
+    """Of one boot against one, by the method's noise."""
+    return 100 * power.band(noise.UNMEASURED.session_sigma, noise.UNMEASURED.repeat_sigma)
 
 
 def _sentence_end(text: str | None) -> str | None:

@@ -61,6 +61,10 @@ TABLES: dict[str, dict[str, Column]] = {
         "session_sigma_pct": Column("Float64", "%", "standard deviation between sessions beyond what their runs' "
                                     "spread explains; 0 when they explain all of it", ONE_SESSION),
         "session_df": Column("Int64", "", "degrees of freedom of it", ONE_SESSION),
+        "band_pct": Column("Float64", "%", "half-width of the 95 % band within which one more boot reads from the mean "
+                           "for no reason", NO_RUN),
+        "sigma_from": Column("string", "", "where the noise of the band comes from: this booking | registry | the "
+                             "method's prior", NO_RUN),
         "tags": _TAGS,
         "run_ids": _RUN_IDS,
         "note": Column("string", "", "what to know about the row", NOTHING_TO_SAY),
@@ -112,7 +116,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "equivalent": Column("boolean", "", "both one-sided tests put the effect within the margin", NOT_TESTED),
         "equivalence_margin_pct": Column("Float64", "%", "the margin"),
         "mde_pct": Column("Float64", "%", "smallest effect that this many sessions find in 4 of 5 tries (80 % power, "
-                          "two-sided 5 %, first step of Holm)", NO_NOISE),
+                          "two-sided 5 %, first step of Holm)", NOT_TESTED),
+        "se_pct": Column("Float64", "%", "standard error of the difference of ln y that mde rests on: by the noise, or "
+                         "by the sessions' own scatter", NO_NOISE),
         "band_pct": Column("Float64", "%", "half-width of the 95 % band within which this many sessions and runs "
                            "differ for no reason, from the noise", NO_NOISE),
         "sigma_from": Column("string", "", "where the noise of mde and band comes from: this booking | registry | "

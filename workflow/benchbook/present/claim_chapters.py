@@ -176,7 +176,7 @@ def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
             "arm", "concurrency", "metric",
             Col("mean", span=("range_low", "range_high"), label="Geometric mean, range"), "unit",
             Col("ci_low", label="95 % from"), Col("ci_high", label="to"), "sessions", "runs", "range_of",
-            "range_coverage", "repeat_sigma_pct", "repeat_df", "session_sigma_pct", "session_df",
+            "range_coverage", "repeat_sigma_pct", "repeat_df", "session_sigma_pct", "session_df", "band_pct",
             *_if_any(spread, "note"), "tags"], dense=True),
         "noise": table(noise, "noise", "Noise of each metric in this booking.", [
             "metric", "sessions", "repeat_sigma_pct", "repeat_df", "session_sigma_pct", "session_df", "node_kind",

@@ -106,7 +106,7 @@ def _legend(rows: Sequence[Row], levels: Sequence[Level]) -> list[Artist]:
     if any(pd.notna(row["holm_low_pct"]) for row in rows):
         handles.append(Line2D([], [], color=MUTED, linewidth=1.6, label="family-wise 95 % interval"))
     if any(pd.isna(row["holm_low_pct"]) and pd.notna(row["band_pct"]) for row in rows):
-        handles.append(Patch(facecolor="none", edgecolor=MUTED, hatch="/////", label="band of one boot against one"))
+        handles.append(Patch(facecolor="none", edgecolor=MUTED, hatch="/////", label="band of no effect"))
     return [*handles, Patch(facecolor=MARGIN, edgecolor=MUTED, linewidth=0.7, label="equivalence margin")]
 
 
