@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from project import PAGE, Project
 
-pytestmark = pytest.mark.pipeline
+pytestmark = pytest.mark.recorded
 
 
 def tables(project, name):
@@ -24,6 +24,7 @@ def test_an_arm_that_cannot_boot(tmp_path):
     assert "5 sessions or runs did not end well" in done.stdout + done.stderr
     (failure,) = tables(project, "failures").to_dict("records")
     assert (failure["arm"], failure["what"], failure["failure_class"]) == ("bad", "boot", "bad_flag")
+    assert failure["failure_phase"]
     assert "unrecognized arguments: --no-such-flag" in failure["reason"] and failure["cost_s"] > 0
     runs = tables(project, "runs").set_index("arm")
     assert set(runs.loc["good", "status"]) == {"ok"} and set(runs.loc["bad", "status"]) == {"missing"}

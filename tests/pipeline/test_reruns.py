@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from project import PAGE, Project
 
-pytestmark = pytest.mark.pipeline
+pytestmark = pytest.mark.recorded
 TABLES_ONLY = "results/small/acceptance.json"
 
 

@@ -270,7 +270,7 @@ def _failed_boot(tables: dict[str, Rows], arm: str, clock: float, index: int) ->
         whole[name] = None
     reason = "the server exited before it was ready"
     whole |= {"status": "failed", "reason": reason, "runs_planned": 12, "failure_class": "host-memory",
-              "root_cause": "ValueError: not enough memory for the KV cache",
+              "failure_phase": "kv_allocation", "root_cause": "ValueError: not enough memory for the KV cache",
               "remedy": "Lower gpu-memory-utilization or give the container more memory."}
     tables["sessions"].append(whole)
     tables["timeline"].append({**about, "phase": "boot", "label": "boot", "ok": False, "t_start_s": clock,
@@ -278,5 +278,5 @@ def _failed_boot(tables: dict[str, Rows], arm: str, clock: float, index: int) ->
     tables["timeline"].append({**about, "phase": "teardown", "label": "teardown", "ok": True, "t_start_s": clock + 31,
                                "t_end_s": clock + 33.0})
     tables["failures"].append({"failure_id": session, "slot": about["slot"], "arm": arm, "what": "boot",
-                               "failure_class": "host-memory", "reason": reason,
+                               "failure_class": "host-memory", "failure_phase": "kv_allocation", "reason": reason,
                                "remedy": whole["remedy"], "expected": False, "cost_s": 33.0})

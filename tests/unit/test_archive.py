@@ -8,6 +8,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import claimruns
 import pandas as pd
 import pytest
 import requests
@@ -17,7 +18,7 @@ from benchbook import masking
 from benchbook.archive import covered, crate, members, pack, place, restore, tables, write
 from benchbook.archive.restored import from_json
 from benchbook.archive.unpack import FILES, unpack
-from benchbook.errors import ArchiveError
+from benchbook.errors import ArchiveError, BenchbookError
 from requests.adapters import BaseAdapter, HTTPAdapter
 from rocrate_validator import models, services
 from urllib3.response import HTTPResponse
@@ -30,7 +31,9 @@ MEMBERS = {
     "config/bookings/b.yaml": b"title: b\n",
     "results/b/archived.json": json.dumps(TOLD).encode(),
     "results/b/raw/s1-a-0123456789ab/20260911-230548/bench.json": b"[1, 2, 3]" * 99,
-    "results/b/sessions/s1-a-0123456789ab.json": b"{}",
+    "results/b/raw/s1-a-0123456789ab/20260911-230548/files.json": b"{}",
+    "results/b/sessions/s1-a-0123456789ab.json": json.dumps({"sessions": [{"session": "20260911-230548", "files": {
+        "bench.json": hashlib.sha256(b"[1, 2, 3]" * 99).hexdigest()}}]}).encode(),
     "results/b/tables/sweep.parquet": b"PAR1",
     "reports/b/report.html": b"<p>1</p>",
 }
@@ -173,6 +176,7 @@ SAYS = {"booking": "b", "stores": ["s1-base-0123456789ab"], "superseded": [],
     {"registered": ["registry/../node_kind=x/20260911-230548_a.parquet"]}, {"registered": [1]}, {"registered": "abc"},
     {"registered": [".x/node_kind=x/20260911-230548_a.parquet"]}, {"configuration": [["a"]]}, {"configuration": None},
     {"configuration": ["../x"]}, {"configuration": ["/etc/passwd"]}, {"stores": ["../evil"]}, {"stores": None},
+    {"registered": ["workflow/node_kind=x/20260911-230548_a.parquet"]},
     {"booking": "../../evil"}, {"booking": "a b"}, {"booking": "-x"}, {"booking": 1}, {"code": "abc"}, {"commit": None},
 ], ids=str)  # fmt: skip
 def test_what_an_archive_says_of_itself_cannot_name_a_place_in_a_project(changed):
@@ -201,14 +205,54 @@ def test_a_booking_is_restored_into_a_clone_and_nothing_beside_it(tmp_path):
 
 @pytest.mark.parametrize(("told", "sentence"), [
     (SAYS | {"booking": "c", "stores": [], "registered": [], "configuration": []}, "in the place of b"),
-    ("no JSON", "in the form|lacks"), (SAYS, "does not hold it"), ([1], "lacks"),
+    ("no JSON", "in the form|lacks"), (SAYS | {"stores": []}, "does not hold it"),
+    (SAYS, "cannot be read"), ([1], "lacks"),
 ])  # fmt: skip
 def test_an_archive_that_contradicts_itself_is_refused_whole(tmp_path, told, sentence):
     clone = tmp_path / "clone"
     clone.mkdir()
-    with pytest.raises(ArchiveError, match=sentence):
+    with pytest.raises(BenchbookError, match=sentence):
         restore.restore(restorable(tmp_path, told), clone)
     assert not any(path.is_file() for path in clone.rglob("*"))
+
+
+def test_raw_files_that_are_not_what_was_measured_are_neither_archived_nor_restored(tmp_path):
+    results = tmp_path / "p/results/b"
+    for name, data in MEMBERS.items():
+        path = tmp_path / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert RAW in members.measured(results, TOLD["stores"])
+    (tmp_path / "p" / RAW).write_bytes(b"[1, 2, 4]" * 99)
+    with pytest.raises(ArchiveError, match=r"bench\.json is not the file that was measured"):
+        members.measured(results, TOLD["stores"])
+    path = written(tmp_path / "x", {**MEMBERS, RAW: b"[1, 2, 4]" * 99})
+    with pytest.raises(ArchiveError, match=r"bench\.json is not the file that was measured"):
+        restore.restore(path, tmp_path / "clone")
+    assert not any(path.is_file() for path in (tmp_path / "clone").rglob("*"))
+
+
+def noise_file(folder):
+    claimruns.noise("a").to_parquet(folder / "noise.parquet")
+    return (folder / "noise.parquet").read_bytes()
+
+
+def test_a_refused_restore_leaves_no_file_in_the_registry(tmp_path):
+    clone, name = tmp_path / "clone", "registry/node_kind=h200/20260911-23054{}_a.parquet"
+    told = SAYS | {"stores": [], "registered": [name.format(8), name.format(9)], "configuration": []}
+    with pytest.raises(BenchbookError):
+        restore.restore(restorable(tmp_path, told, **{name.format(8): noise_file(tmp_path)}), clone)
+    with pytest.raises(BenchbookError):
+        restore.restore(restorable(tmp_path, told, **{name.format(8): b"PAR1", name.format(9): b"PAR1"}), clone)
+    assert not any(path.is_file() for path in clone.rglob("*"))
+
+
+def test_logs_of_rules_are_covered_by_every_session_and_raw_files_by_their_own():
+    one, two = masking.Identity(user="alice"), masking.Identity(user="carol")
+    sessions = {"raw/s/1": one, "raw/s/2": two}
+    assert covered.owners("results/b/logs/session.log", sessions) == (one, two)
+    assert covered.owners("results/b/raw/s/2/server.log", sessions) == (two,)
+    assert covered.owners("results/b/tables/runs.parquet", sessions) == (masking.NOBODY,)
 
 
 def test_code_that_lies_in_the_project_folder_is_not_what_snakemake_is(tmp_path):

@@ -316,12 +316,14 @@ SENTENCES: list[tuple[list[Edit], str]] = [
     ([(("arms",), [])], "arms = [] is empty; give a list of at least one entry, each a map."),
     (
         [(("arms", 1, "name"), "Big One")],
-        'arms[1].name = "Big One" does not have the right form; give a name of small letters, digits and dashes, '
+        'arms[1].name = "Big One" does not have the right form; give a name of at most 60 small letters, digits and '
+        "dashes, "
         "a letter or digit first.",
     ),
     (
         [(("arms", 1, "name"), "eager\n")],
-        'arms[1].name = "eager\\n" does not have the right form; give a name of small letters, digits and dashes, '
+        'arms[1].name = "eager\\n" does not have the right form; give a name of at most 60 small letters, digits and '
+        "dashes, "
         "a letter or digit first.",
     ),
     (

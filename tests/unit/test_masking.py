@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ HIDDEN = [
     ("model='/home/carol/models/x'", "carol"),
     ("/Users/carol/x", "carol"),
     (r"C:\\Users\\carol\\x", "carol"),
+    (f"'api_key': ['first-Key-0001', '{SECRET}']", SECRET),
+    (f'["--api-key", "first-Key-0001", "{SECRET}", "--port", "8000"]', SECRET),
+    (f"vllm serve m --api-key first-Key-0001 {SECRET} --port 8000", SECRET),
+    (f"Cookie: first=value0001; session={SECRET}", SECRET),
+    (f"('Authorization', 'Basic {SECRET}')", SECRET),
+    (f"https://s3.example.org/x?X-Amz-Signature={SECRET}&x=1", SECRET),
+    (f"SECRET_KEY={SECRET}", SECRET),
+    (f"AZURE_STORAGE_KEY={SECRET}", SECRET),
+    (f"MYSQL_PWD={SECRET}", SECRET),
+    ("password=91827364", "91827364"),
+    ('{"password": "91827364"}', "91827364"),
+    ("%2Fhome%2Fcarol%2Fx", "carol"),
+    (r'{"file": "\/home\/carol\/x"}', "carol"),
     ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
 ]
 LEFT = [
@@ -56,6 +70,7 @@ LEFT = [
     "api_key=None, hf_token=False",
     "2026-09-11T23:05:48+00:00 sha256 3f786850e387550fdab836ed7e6dc881de23001b",
     "root@vm: localhost",
+    "PWD=/opt/models max_model_len=8192 --max-model-len 2048",
 ]
 
 
@@ -84,6 +99,28 @@ def test_who_measured_is_covered_as_words():
         "xxxxx on xxxxxxxx (xxxxxxxxxxxxxxxxxxxx) in /data/people/xxxxx/m, malice, alice2: xxxxxxxxxxxxxxxxxxxxx"
     )
     assert masking.cover(text.encode(), ALICE)[1] == {"home path": 1, "host name": 2, "user name": 1, "secret": 1}
+
+
+def test_names_inside_other_words_and_in_capitals_are_covered():
+    assert masking.cover_text("alice_run /x/run_alice ALICE-WS", ALICE) == "xxxxx_run /x/run_xxxxx xxxxxxxx"
+
+
+def test_a_user_named_as_a_flags_word_cannot_be_told_from_it():
+    text = "--max-model-len 2048 max_num_seqs=16"
+    assert masking.cover_text(text, masking.Identity("max", "", "/home/max")) == text
+    assert masking.cover_text("/home/max/x", masking.Identity("max", "", "/home/max")) == "/home/xxx/x"
+
+
+@pytest.mark.parametrize("piece", ["-", "eyJ", "--token", "token: ", "a=", "token" + 40 * " ", "://x:", '"a", '])
+def test_the_time_grows_with_the_length_and_not_with_its_square(piece):
+    def took(size):
+        data = (piece * (size // len(piece))).encode()
+        start = time.perf_counter()
+        masking.cover(data, ALICE)
+        return time.perf_counter() - start
+
+    short, long = (min(took(size) for _ in range(3)) for size in (3_000, 120_000))
+    assert long < 400 * short, "40 times as much takes 40 times as long, not 1,600"
 
 
 def test_what_a_session_wrote_down_of_itself_covers_itself():

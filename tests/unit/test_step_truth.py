@@ -136,7 +136,7 @@ def test_tpot_that_differs_among_requests_keeps_a_run_out():
     tables = with_runs(of_line(), tpot_p90_ms=runs["tpot_mean_ms"] * [1.2 if c == 16 else 1.0
                                                                       for c in runs["concurrency"]],
                        tpot_p99_ms=None)  # fmt: skip
-    assert fits(tables)["refused"].str.contains("p90 of TPOT is 1.20 times its mean").all()
+    assert fits(tables)["refused"].str.contains("p90 of TPOT is 1.200 times its mean").all()
 
 
 def test_two_concurrencies_without_repeats_refuse():

@@ -29,10 +29,17 @@ _GENERIC = frozenset({
     "root", "user", "users", "admin", "nobody", "ubuntu", "debian", "ec2-user", "runner", "docker", "app", "test",
     "vllm", "sglang", "default", "home", "data", "node", "local", "localhost", "host", "server", "client", "base",
     "baseline", "gpu", "cpu", "main", "container", "worker", "master", "cluster",
+    # words of every engine's flags and log: a user of that name cannot be told from them
+    "api", "auto", "batch", "block", "cache", "config", "core", "cuda", "dev", "dummy", "engine", "graph", "key", "len",
+    "log", "max", "min", "mode", "model", "num", "page", "port", "rank", "ray", "run", "seed", "seq", "spec", "token",
+    "tokens", "torch",
 })  # fmt: skip
 _SHORTEST_USER, _SHORTEST_HOST, _SHORTEST_SECRET = 3, 4, 8
 
-_NAMED = rb"token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credentials?"
+_NAMED = (
+    rb"token|secret|passw(?:or)?d|(?<=_)pwd|passphrase|(?:api|access|private|secret|storage|account)[_-]?key|credentials?"
+)
+_OF_DIGITS = (b"password", b"passwd", b"pwd")
 _SPECIAL = re.compile(
     rb"(?i)(?:bos|eos|pad|unk|sep|cls|mask|stop|image|audio|video|output|input|per|each|next|first)[_-]?$"
 )
@@ -41,7 +48,7 @@ _IS_SECRET = re.compile(r"(?i)(?:" + _NAMED.decode() + r")$")
 # An escape that JSON or a terminal's colours put before a word (\n, \u001b, ESC[36m): its last letter is none of it.
 _ESCAPE = re.compile(rb"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|\[[0-9;]*m)$")
 _LONGEST_ESCAPE = 12
-_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 # A pattern whose group `w` is empty begins a word; looked at afterwards, since a search for plain text is fast.
 _PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<x>(?:\\[nrt]|[A-Za-z0-9+/=\s:,])*)")),
@@ -49,23 +56,35 @@ _PATTERNS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("token", re.compile(rb"(?:hf_|gh[pousr]_)(?P<x>[A-Za-z0-9]{20,})")),
     ("token", re.compile(rb"(?P<w>)(?:sk-|glpat-|nvapi-|xox[abprs]-)(?P<x>[A-Za-z0-9_-]{16,})")),
     ("token", re.compile(rb"(?P<w>)(?P<x>(?:AKIA|ASIA)[0-9A-Z]{16})\b")),
-    ("token", re.compile(rb"(?P<w>)(?P<x>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
+    ("token", re.compile(rb"(?P<w>)(?P<x>eyJ[A-Za-z0-9_-]{8,1000}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,})")),
     ("token", re.compile(rb"(?P<w>)(?:npm_|AIza|pypi-|gsk_|r8_)(?P<x>[A-Za-z0-9_-]{30,})")),
     ("token", re.compile(rb"(?i)bearer\s+(?P<x>[A-Za-z0-9._~+/=-]{8,})")),
-    ("secret", re.compile(rb"(?i)(?:authorization|cookie)\\?[\"']?\s*[:=]\s*\\?[\"']?(?:[a-z]+\s+)?"
-                          rb"(?P<x>[^\s\"',;\\]{6,})")),
+    ("secret", re.compile(rb"(?i)authorization(?:\\?[\"']?\s{0,9}[:=]|\\?[\"']\s{0,9},)\s{0,9}\\?[\"']?"
+                          rb"(?:[a-z]+\s+)?(?P<x>[^\s\"',;\\]{6,})")),
+    ("secret", re.compile(rb"(?i)cookie(?:\\?[\"']\s{0,9}[:=,]\s{0,9}\\?[\"']|\s{0,9}[:=]\s{0,9}(?![\[{]))"
+                          rb"(?P<x>[^\s\"'\\][^\"'\\\r\n]{5,})")),
+    ("secret", re.compile(rb"(?i)(?:x-amz-(?:signature|credential|security-token)|[?&]sig)=(?P<x>[^&\s\"'<>\\]{6,})")),
     ("password in a URL", re.compile(rb"://(?P<x>[^/\s:@\"'<>]+:[^/\s@\"'<>]+|[^/\s:@\"'<>]{12,})@")),
-    ("secret", re.compile(rb"(?i)--[a-z-]*?(?:" + _NAMED + rb")(?:=|\s+|[\"']\s*,\s*[\"'])"
+    ("secret", re.compile(rb"(?i)(?<!-)--[a-z-]{0,40}?(?:" + _NAMED + rb")(?:=|\s+|[\"']\s*,\s*[\"'])"
                           rb"(?P<x>(?:\\.|[^\s\"',\]\[{}\\]){6,})")),
-    ("home path", re.compile(rb"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
-                             rb"(?P<x>[^/\\\s\"'`:,;<>()\[\]{}|]+)")),
+    ("home path", re.compile(rb"(?:(?:\\?/|%2[Ff])(?:home|Users)(?:\\?/|%2[Ff])|[A-Za-z]:\\{1,2}Users\\{1,2})"
+                             rb"(?P<x>[^/%\\\s\"'`:,;<>()\[\]{}|]+)")),
 )  # fmt: skip
 _ASSIGNED = re.compile(
-    rb"(?i)(?:" + _NAMED + rb")[\"']?\s*[:=]\s*\[?\s*[\"']?(?P<x>(?:\\.|[^\s\"',\]\[{}()<>\\]){6,})"
+    rb"(?i)(?P<n>" + _NAMED + rb")[\"']?\s{0,40}[:=]\s{0,40}\[?\s{0,40}[\"']?(?P<x>(?:\\.|[^\s\"',\]\[{}()<>\\]){6,})"
 )
 _QUOTED = re.compile(
-    rb"(?i)(?:" + _NAMED + rb")(?:\\?[\"'])?\s*[:=]\s*(?P<q>\\?[\"'])(?P<x>[^\"'\\\r\n]{6,200})(?P=q)"
+    rb"(?i)(?P<n>" + _NAMED + rb")(?:\\?[\"'])?\s{0,40}[:=]\s{0,40}(?P<q>\\?[\"'])(?P<x>[^\"'\\\r\n]{6,200})(?P=q)"
 )
+# A list that is given to such a name or flag; each of its items is looked at.
+_LISTED = (
+    re.compile(rb"(?i)(?P<n>" + _NAMED + rb")(?:\\?[\"'])?\s{0,40}[:=]\s{0,40}\[(?P<list>[^\]\[{}]{6,2000})\]"),
+    re.compile(rb"(?i)(?<!-)--[a-z-]{0,40}?(?P<n>" + _NAMED + rb")[\"']\s{0,40},"
+               rb"(?P<list>(?:\s{0,40}\\?[\"'](?!-)[^\"'\\\r\n]*\\?[\"'],?)+)"),
+    re.compile(rb"(?i)(?<!-)--[a-z-]{0,40}?(?P<n>" + _NAMED + rb")(?:=|[ \t]{1,9})"
+               rb"(?P<list>(?![-\"'])[^\s\"']{6,}(?:[ \t](?![-\"'])[^\s\"'\d]*\d[^\s\"']*)+)"),
+)
+_ITEM = re.compile(rb"(?:\\.|[^\s\"',\\]){6,}")
 _NUMBER = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+|[A-Za-z%/]{0,4})$", re.IGNORECASE)
 _WORDS = (b"none", b"null", b"false", b"true", b"infinity", b"-infinity")
 _BEFORE, _LOOK_BACK = re.compile(rb"(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_.-])*[A-Z]*$"), 64
@@ -96,10 +115,11 @@ class Identity:
             parent, _, name = self.home.rstrip("/").rpartition("/")
             found.append(("home path", re.escape(parent.encode()) + rb"/(?P<x>" + re.escape(name.encode()) + rb")"
                           rb"(?![A-Za-z0-9_-])"))  # fmt: skip
-        names = [("host name", name, _SHORTEST_HOST) for name in dict.fromkeys((self.host, self.host.split(".")[0]))]
-        names.append(("user name", self.user, _SHORTEST_USER))
-        found += [(kind, rb"(?P<w>)(?P<x>" + re.escape(name.encode()) + rb")(?![A-Za-z0-9_])")
-                  for kind, name, shortest in names if not _generic(name, shortest)]  # fmt: skip
+        names = [("host name", name, _SHORTEST_HOST, rb"(?i)")
+                 for name in dict.fromkeys((self.host, self.host.split(".")[0]))]  # fmt: skip
+        names.append(("user name", self.user, _SHORTEST_USER, b""))
+        found += [(kind, how + rb"(?P<w>)(?P<x>" + re.escape(name.encode()) + rb")(?![A-Za-z0-9])")
+                  for kind, name, shortest, how in names if not _generic(name, shortest)]  # fmt: skip
         return [(kind, re.compile(pattern)) for kind, pattern in found]
 
 
@@ -156,8 +176,15 @@ def cover(data: bytes, *who: Identity) -> tuple[bytes, Counter[str]]:
             if "w" not in pattern.groupindex or _begins_a_word(covered, match.start()):
                 put(kind, *match.span("x"))
     for match in chain.from_iterable(pattern.finditer(bytes(covered)) for pattern in (_QUOTED, _ASSIGNED)):
-        if _is_secret(match["x"], bytes(covered[max(0, match.start() - _LOOK_BACK) : match.start()])):
+        before = bytes(covered[max(0, match.start() - _LOOK_BACK) : match.start()])
+        if _is_secret(match["n"], match["x"], before, bytes(covered[match.start("x") - 1 : match.start("x")])):
             put("secret", *match.span("x"))
+    for match in chain.from_iterable(pattern.finditer(bytes(covered)) for pattern in _LISTED):
+        before = bytes(covered[max(0, match.start() - _LOOK_BACK) : match.start()])
+        for item in _ITEM.finditer(match["list"]):
+            start, end = (match.start("list") + at for at in item.span())
+            if _is_secret(match["n"], item[0], before, bytes(covered[start - 1 : start])):
+                put("secret", start, end)
     return bytes(covered), found
 
 
@@ -167,11 +194,14 @@ def _begins_a_word(data: bytearray, at: int) -> bool:
     return bool(_ESCAPE.search(data, max(0, at - _LONGEST_ESCAPE), at))
 
 
-def _is_secret(value: bytes, before: bytes) -> bool:
-    """Whether what is given to a name that begins with `before` may be a secret: no number, no word of Python, and none
-    of a tokenizer's own tokens."""
+def _is_secret(name: bytes, value: bytes, before: bytes, opening: bytes) -> bool:
+    """Whether what is given to a name that ends in `name` and begins with `before` may be a secret: no number, no word
+    of Python, and none of a tokenizer's own tokens. A password may be of digits where `opening`, the byte before it,
+    shows that it is no number of JSON."""
     if not _BEFORE.search(before) or _SPECIAL.search(before):
         return False
+    if value.isdigit():
+        return name.lower() in _OF_DIGITS and opening in (b'"', b"'", b"=")
     return bool(re.search(rb"[A-Za-z]", value)) and value.lower() not in _WORDS and not _NUMBER.match(value)
 
 

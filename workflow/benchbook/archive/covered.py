@@ -33,16 +33,16 @@ class Covering:
         self._earlier = {(file, after): digest for (file, digest), after in before.items()}
         self._files: list[dict[str, Any]] = []
 
-    def member(self, name: str, data: bytes, owner: masking.Identity = masking.NOBODY) -> bytes:
+    def member(self, name: str, data: bytes, owners: tuple[masking.Identity, ...] = ()) -> bytes:
         """`data` as it may be published. ArchiveError where a report, a table or a figure would have to be changed."""
         if name.endswith(_BINARY):
             self._refuse_in_table(name, data)
             return data
         if name.endswith(".gz"):
-            plain, found = masking.cover(gzip.decompress(data), owner, *self._who)
+            plain, found = masking.cover(gzip.decompress(data), *owners, *self._who)
             covered = gzip.compress(plain, mtime=0) if found else data
         else:
-            covered, found = masking.cover(data, owner, *self._who)
+            covered, found = masking.cover(data, *owners, *self._who)
         if found and _is_proof(name):
             raise _proof(name, found)
         self._note(name, data, covered, dict(found))
@@ -90,11 +90,13 @@ def earlier(results: Path) -> Mapping[tuple[str, str], str]:
     return scrubbed(results)
 
 
-def owner(name: str, sessions: Mapping[str, masking.Identity]) -> masking.Identity:
-    """The identity of the session that a member belongs to; nobody for one that belongs to none."""
-    place = _below_results(name) or ""
-    folder = "/".join(PurePosixPath(place).parts[:3])
-    return sessions.get(folder, masking.NOBODY)
+def owners(name: str, sessions: Mapping[str, masking.Identity]) -> tuple[masking.Identity, ...]:
+    """Whom a member may name: the identity of the session that it belongs to; those of all sessions for the logs of the
+    booking's rules, nobody else."""
+    place = PurePosixPath(_below_results(name) or "")
+    if place.parts[:1] == ("logs",):
+        return tuple(dict.fromkeys(sessions.values()))
+    return (sessions.get("/".join(place.parts[:3]), masking.NOBODY),)
 
 
 def _below_results(name: str) -> str | None:

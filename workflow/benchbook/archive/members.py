@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchbook import rawdata
 from benchbook.archive.restored import Restored
 from benchbook.errors import ArchiveError
-from benchbook.measure.store import FILES, read_json
+from benchbook.measure.store import FILES, read_json, sha256
 
 CODE = ("Snakefile", "pyproject.toml", "requirements.lock", "LICENSE", "README.md", "workflow/**/*", "scripts/*.py",
         "profiles/**/*", "reports/templates/*", "reports/style/*", "reports/script/*")  # fmt: skip
@@ -46,8 +47,8 @@ def configuration(root: Path, names: Iterable[str]) -> dict[str, Path]:
 
 def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
     """Specifications, manifests and raw files of `stores` below results/BOOKING. ArchiveError for a file that a
-    manifest lists and that is gone."""
-    base = f"results/{results.name}"
+    manifest lists and that is gone, or is another than the one that was measured."""
+    base, covered = f"results/{results.name}", rawdata.scrubbed(results)
     found: dict[str, Path] = {}
     for store in stores:
         manifest = results / f"sessions/{store}.json"
@@ -57,10 +58,13 @@ def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
             found[f"{base}/specs/{store}.json"] = spec
         for session in read_json(manifest)["sessions"]:
             folder = f"raw/{store}/{session['session']}"
-            for name in (*session["files"], FILES):
+            for name, digest in (*session["files"].items(), (FILES, None)):
                 path = results / folder / name
                 if not path.is_file():
                     raise ArchiveError(f"{path} is missing: the manifest lists it. Restore it from a copy.")
+                if digest is not None and sha256(path) != covered.get((f"{folder}/{name}", digest), digest):
+                    raise ArchiveError(f"{path} is not the file that was measured (its sha256 is not the one in "
+                                       f"{manifest}). Restore it from a copy.")  # fmt: skip
                 found[f"{base}/{folder}/{name}"] = path
     return found
 

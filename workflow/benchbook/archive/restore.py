@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from benchbook import registry
 from benchbook.archive import members
 from benchbook.archive.restored import Restored, from_json
 from benchbook.archive.unpack import ARCHIVED, read, unpack
@@ -41,7 +42,8 @@ def restore(archive: Path, root: Path) -> Restored:
     results/BOOKING/archived, so that a file of the same name in the clone is neither used nor changed; its files of the
     registry to where they were.
 
-    Raises ArchiveError when there is a booking of that name already, and as unpack does.
+    Raises ArchiveError when there is a booking of that name already, when a raw file is not the one that was measured,
+    and as unpack does.
     """
     booking = _booking(archive)
     results, report = root / "results" / booking, root / "reports" / booking
@@ -63,8 +65,10 @@ def restore(archive: Path, root: Path) -> Restored:
         for path in (inside / "raw").rglob("*"):
             if path.is_file():
                 path.chmod(0o444)
-        for name in registered:
-            _register(part / name, root / name)
+        members.measured(inside, restored.stores)
+        new = [name for name in registered if _is_new(part / name, root / name)]
+        for name in new:
+            _move(part / name, root / name)
         results.parent.mkdir(parents=True, exist_ok=True)
         inside.rename(results)
     finally:
@@ -88,14 +92,17 @@ def _move(source: Path, target: Path) -> None:
     source.rename(target)
 
 
-def _register(source: Path, target: Path) -> None:
+def _is_new(source: Path, target: Path) -> bool:
+    """Whether a file of the registry is to be put to `target`; False where it is there."""
     if not source.is_file():
         raise ArchiveError(f"the archive names {target.name} and does not hold it: it was changed. Take another copy.")
+    registry.read(source)
     if not target.exists():
-        _move(source, target)
-    elif sha256(source) != sha256(target):
-        raise ArchiveError(f"{target} is another file than the one in the archive, and the registry is never "
-                           "overwritten. Restore into another clone of the project.")  # fmt: skip
+        return True
+    if sha256(source) == sha256(target):
+        return False
+    raise ArchiveError(f"{target} is another file than the one in the archive, and the registry is never overwritten. "
+                       "Restore into another clone of the project.")  # fmt: skip
 
 
 def code_difference(restored: Restored, root: Path) -> CodeDifference:

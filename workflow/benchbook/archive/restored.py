@@ -15,6 +15,7 @@ from benchbook.errors import ArchiveError
 SCHEMA = 1
 _BOOKING = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _STORE = re.compile(r"s\d+-[a-z0-9-]+-[0-9a-f]{12}")
+_OF_THE_PROJECT = ("workflow", "scripts", "config", "profiles", "reports", "results", "tests", "docs", "benchmarks")
 _NOISE = re.compile(r"(?:^|/)node_kind=[^/]+/\d{8}-\d{6}_[^/]+\.parquet$")
 
 
@@ -79,7 +80,9 @@ def _inside(name: str) -> bool:
 
 
 def _in_a_registry(name: str) -> bool:
-    return _inside(name) and bool(_NOISE.search(name)) and not any(part.startswith(".") for part in name.split("/"))
+    parts = name.split("/")
+    return (_inside(name) and bool(_NOISE.search(name)) and parts[0] not in _OF_THE_PROJECT
+            and not any(part.startswith(".") for part in parts))  # fmt: skip
 
 
 def read(results: Path) -> Restored | None:

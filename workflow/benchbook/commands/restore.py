@@ -24,10 +24,13 @@ def add(commands: Commands) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from benchbook.archive import restore
+    from benchbook.measure.store import read_json
 
     root = Path.cwd()
     restored = restore.restore(given.archive, root)
-    told = f"the raw files of {len(restored.stores)} sessions, each checked"
+    results = root / "results" / restored.booking
+    sessions = [one for store in restored.stores for one in read_json(results / f"sessions/{store}.json")["sessions"]]
+    told = f"{len(sessions)} session{'s' * (len(sessions) != 1)}, every raw file as it was measured"
     print(f"results/{restored.booking} restored: {told}.", file=sys.stderr)
     difference = restore.code_difference(restored, root)
     if given.no_report:

@@ -30,6 +30,7 @@ def table(sessions: pd.DataFrame, runs: pd.DataFrame, kinds: dict[str, str]) -> 
         {
             "failure_id": session["session_id"], "slot": session["slot"], "arm": session["arm"],
             "what": _what(session), "failure_class": session["failure_class"] or "unknown",
+            "failure_phase": session["failure_phase"],
             "reason": session["reason"] or "no reason was recorded", "remedy": session["remedy"] or AGAIN,
             "expected": session["expected_failure"], "cost_s": session["wall_s"],
         }
@@ -38,7 +39,7 @@ def table(sessions: pd.DataFrame, runs: pd.DataFrame, kinds: dict[str, str]) -> 
     ] + [
         {
             "failure_id": run["run_id"], "slot": run["slot"], "arm": run["arm"], "what": "requests",
-            "failure_class": kinds.get(run["run_id"], "unknown"), "reason": run["reason"],
+            "failure_class": kinds.get(run["run_id"], "unknown"), "failure_phase": None, "reason": run["reason"],
             "remedy": _REMEDIES.get(kinds.get(run["run_id"], ""), AGAIN), "expected": run["expected_failure"],
             "cost_s": run["t_end_s"] - run["t_start_s"],
         }

@@ -62,6 +62,6 @@ def uneven(run: Row) -> str | None:
         high = run[f"tpot_p{percent}_ms"]
         if pd.notna(high) and pd.notna(mean):
             if high > TPOT_SPREAD_MAX * mean:
-                return f"p{percent} of TPOT is {high / mean:.2f} times its mean, above {TPOT_SPREAD_MAX}"
+                return f"p{percent} of TPOT is {high / mean:.3f} times its mean, above {TPOT_SPREAD_MAX}"
             return None
     return None

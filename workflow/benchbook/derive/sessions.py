@@ -75,6 +75,7 @@ def row(
         **{name: boot["facts"][name] for name in BOOT_FACTS},
         "engine_version": boot["facts"]["version"] or _installed(session.environment),
         "failure_class": boot["failure"]["failure_class"] if boot["failure"] else failure.get("what"),
+        "failure_phase": boot["failure"]["phase"] if boot["failure"] else None,
         "root_cause": boot["failure"]["root_cause"] if boot["failure"] else None,
         "remedy": boot["failure"]["remedy"] if boot["failure"] else (AGAIN if failure else None),
     }

@@ -223,7 +223,8 @@ def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         "energy": table(telemetry, "telemetry", "GPU: power per GPU, energy and memory of all, in the run.", [
             "run_id", "slot", *_ENERGY, *_if_any(telemetry, "gpu_note")], name="telemetry-energy", dense=True),
         "failures": table(frames["failures"], "failures", "What failed, why, and what it cost.", [
-            "failure_id", "slot", "arm", "what", "failure_class", "reason", "remedy", "expected", "cost_s"]),
+            "failure_id", "slot", "arm", "what", "failure_class", *_if_any(frames["failures"], "failure_phase"),
+            "reason", "remedy", "expected", "cost_s"]),
         **_preflight(frames["preflight"]),
         "index": table(runs, "runs", "Every run asked for.", [
             Col("run_id", anchor=True), "slot", "client", "status", "tags", "t_start_s", "duration_s", "gap_before_s",
