@@ -14,7 +14,7 @@ import pytest
 import requests
 import requests_cache
 import rocrate
-from benchbook import masking
+from benchbook import masking, rawdata
 from benchbook.archive import covered, crate, members, pack, place, restore, tables, write
 from benchbook.archive.restored import from_json
 from benchbook.archive.unpack import FILES, unpack
@@ -235,6 +235,30 @@ def test_raw_files_that_are_not_what_was_measured_are_neither_archived_nor_resto
 def noise_file(folder):
     claimruns.noise("a").to_parquet(folder / "noise.parquet")
     return (folder / "noise.parquet").read_bytes()
+
+
+def test_an_archive_is_without_the_tokens_times_of_warmup_readings_and_says_so(tmp_path):
+    reading = RAW.replace("bench.json", "warmup/warmup_c1_w1/bench.json")
+    files = {"bench.json": MEMBERS[RAW], "warmup/warmup_c1_w1/bench.json": b"[]"}
+    manifest = {"sessions": [{"session": "20260911-230548", "files": {
+        name: hashlib.sha256(data).hexdigest() for name, data in files.items()}}]}  # fmt: skip
+    for name, data in {**MEMBERS, reading: b"[]"}.items():
+        path = tmp_path / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    results = tmp_path / "p/results/b"
+    (results / "sessions/s1-a-0123456789ab.json").write_text(json.dumps(manifest))
+    assert reading not in members.measured(results, TOLD["stores"])
+    left = members.left_out(results, TOLD["stores"])
+    assert left == {reading.removeprefix("results/b/"): hashlib.sha256(b"[]").hexdigest()}
+    covering = covered.Covering((masking.NOBODY,), {})
+    covering.leave_out(left)
+    (results / "scrubbed.json").write_bytes(covering.listed())
+    assert rawdata.scrubbed(results) == {tuple(*left.items()): None}
+    (tmp_path / "p" / reading).unlink()
+    manifest["sessions"][0]["status"] = "complete"
+    (session,) = rawdata.sessions(manifest, results / "raw/s1-a-0123456789ab")
+    assert set(session.digests) == {"bench.json"} and set(session.measured) == set(files)
 
 
 def test_a_refused_restore_leaves_no_file_in_the_registry(tmp_path):

@@ -148,6 +148,20 @@ def test_covered_raw_files_of_an_archive_are_those_that_it_lists(results):
     assert [finding.address for finding in raw.check(results, [STORE])[0]] == [name]
 
 
+def test_a_raw_file_that_an_archive_is_without_is_not_missed(results):
+    name = f"raw/{STORE}/{SESSION}/server.log"
+    digest = hashlib.sha256((results / name).read_bytes()).hexdigest()
+    (results / name).unlink()
+    told = {"files": [{"file": name, "before": digest, "after": None}]}
+    (results / "scrubbed.json").write_text(json.dumps(told))
+    assert raw.check(results, [STORE])[0] == []
+    (results / name).write_text("another")
+    assert [finding.what for finding in raw.check(results, [STORE])[0]] == ["is listed in no manifest"]
+    (results / name).unlink()
+    (results / "scrubbed.json").write_text(json.dumps({"files": [told["files"][0] | {"before": "0" * 64}]}))
+    assert [finding.what for finding in raw.check(results, [STORE])[0]] == ["is missing"]
+
+
 def test_a_cell_changed_by_one_ulp_is_named(tmp_path):
     shown, anew = tmp_path / "shown", tmp_path / "anew"
     frame = pd.DataFrame({"arm": ["a", "b"], "concurrency": pd.array([1, 8], dtype="Int64"), "client": [None, None],

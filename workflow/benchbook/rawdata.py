@@ -4,7 +4,8 @@ Rule `boot`, the first of a store, checks every file (`sessions`); the others ch
 (`as_listed`), so that a large store is not read once more by each of them.
 
 Texts are handed on with secrets and names covered (masking.py). So they come out the same from the raw files of an
-archive, in which they are covered already: `scrubbed.json` beside raw/ says what each file was before.
+archive, in which they are covered already: `scrubbed.json` beside raw/ says what each file was before, and which
+files the archive is without.
 """
 
 from __future__ import annotations
@@ -216,16 +217,19 @@ def as_listed(manifest: dict[str, Any], folder: Path) -> list[RawSession]:
         digests = {}
         for name, digest in entry["files"].items():
             path = folder / entry["session"] / name
-            if not path.exists():
-                raise StoreError(f"{path} is missing: the manifest lists it. Restore it from a copy, or measure again.")
-            digests[name] = covered.get((f"raw/{folder.name}/{entry['session']}/{name}", digest), digest)
+            now = covered.get((f"raw/{folder.name}/{entry['session']}/{name}", digest), digest)
+            if now is not None:
+                digests[name] = now
+                if not path.exists():
+                    raise StoreError(f"{path} is missing: the manifest lists it. Restore it from a copy, or measure "
+                                     "again.")  # fmt: skip
         found.append(RawSession(folder / entry["session"], entry["status"], digests, entry["files"]))
     return found
 
 
-def scrubbed(results: Path) -> dict[tuple[str, str], str]:
+def scrubbed(results: Path) -> dict[tuple[str, str], str | None]:
     """What an archive covered of the raw files of `results`, a booking's folder: (path in it, sha256 as measured) to
-    sha256 now. Empty where the files are those that were measured."""
+    sha256 now, None for a file that the archive is without. Empty where the files are those that were measured."""
     path = results / SCRUBBED
     if not path.exists():
         return {}

@@ -28,10 +28,15 @@ class Covering:
     booking was restored, covered already.
     """
 
-    def __init__(self, who: tuple[masking.Identity, ...], before: Mapping[tuple[str, str], str]) -> None:
+    def __init__(self, who: tuple[masking.Identity, ...], before: Mapping[tuple[str, str], str | None]) -> None:
         self._who = who
-        self._earlier = {(file, after): digest for (file, digest), after in before.items()}
+        self._earlier = {(file, after): digest for (file, digest), after in before.items() if after is not None}
         self._files: list[dict[str, Any]] = []
+
+    def leave_out(self, files: Mapping[str, str]) -> None:
+        """Note raw files, by their place below results/BOOKING, that the archive is without: sha256 as measured."""
+        for place, digest in sorted(files.items()):
+            self._files.append({"file": place, "in_results": True, "covered": {}, "before": digest, "after": None})
 
     def member(self, name: str, data: bytes, owners: tuple[masking.Identity, ...] = ()) -> bytes:
         """`data` as it may be published. ArchiveError where a report, a table or a figure would have to be changed."""
@@ -68,7 +73,8 @@ class Covering:
         """scrubbed.json: every file that was covered, its sha256 before and after, and how often each kind was."""
         value = {
             "about": "Covered with x, byte for byte, before this archive was written: secrets, user names, host names "
-            "and home paths. The session manifests in sessions/ keep the sha256 of the files as they were measured.",
+            "and home paths. Files without a sha256 after are left out: the times of every token of warmup readings. "
+            "The session manifests in sessions/ keep the sha256 of the files as they were measured.",
             "files": self._files,
         }  # fmt: skip
         return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
@@ -85,7 +91,7 @@ def identities(results: Path, stores: Mapping[str, Any]) -> dict[str, masking.Id
     return found
 
 
-def earlier(results: Path) -> Mapping[tuple[str, str], str]:
+def earlier(results: Path) -> Mapping[tuple[str, str], str | None]:
     """What the archive covered that `results` was restored from."""
     return scrubbed(results)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,20 @@ _ABOUT = """# Benchmark booking {booking}
 Everything that reports/{booking}/report.html rests on: raw files of every session (results/{booking}/raw), the tables
 and figures made of them, configuration, code (git commit {commit}; diff.patch has what was changed since), packages.
 
+The zip is compressed with LZMA: python3 -m zipfile -e THIS.zip FOLDER opens it, 7-Zip and bsdtar do, too.
+
 To make the report anew, without engine or GPU, in a clone of Benchbook:
 
     benchbook restore THIS.zip
     benchbook verify reports/{booking}
 
-files.json has the sha256 of every file, scrubbed.json the files in which secrets, user names, host names and home paths
-were covered with x, ro-crate-metadata.json the whole as a Workflow Run RO-Crate.
+files.json has the sha256 of every file; scrubbed.json lists the files in which secrets, user names, host names and home
+paths were covered with x, and those that are not here: the times of every token of warmup readings, on which no figure
+rests; ro-crate-metadata.json the whole as a Workflow Run RO-Crate.
 """
 _CACHES = ("__pycache__", ".mypy_cache", ".ruff_cache")
+# The times of every token of a warmup reading, on which no figure rests: its record has what the warmup is judged by.
+_UNREAD = re.compile(r"warmup/[^/]+/bench\.json")
 # Every token's time once more, as in the raw results, at three times their size; rule `bench` makes them again.
 _RAW_AGAIN = ("requests.parquet", "chunks.parquet", "requests.parquet.prov.json", "chunks.parquet.prov.json")
 _OWN_LOGS = ("archive.log", "verify.log")
@@ -59,6 +65,8 @@ def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
         for session in read_json(manifest)["sessions"]:
             folder = f"raw/{store}/{session['session']}"
             for name, digest in (*session["files"].items(), (FILES, None)):
+                if digest is not None and _is_left_out(name):
+                    continue
                 path = results / folder / name
                 if not path.is_file():
                     raise ArchiveError(f"{path} is missing: the manifest lists it. Restore it from a copy.")
@@ -67,6 +75,17 @@ def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
                                        f"{manifest}). Restore it from a copy.")  # fmt: skip
                 found[f"{base}/{folder}/{name}"] = path
     return found
+
+
+def left_out(results: Path, stores: Sequence[str]) -> dict[str, str]:
+    """The raw files of `stores` that an archive is without: place below results/BOOKING to sha256 as measured."""
+    return {f"raw/{store}/{session['session']}/{name}": digest for store in stores
+            for session in read_json(results / f"sessions/{store}.json")["sessions"]
+            for name, digest in session["files"].items() if _is_left_out(name)}  # fmt: skip
+
+
+def _is_left_out(name: str) -> bool:
+    return bool(_UNREAD.fullmatch(name))
 
 
 def derived(results: Path, stores: Sequence[str]) -> dict[str, Path]:

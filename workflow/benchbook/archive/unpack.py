@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import stat
 import zipfile
 import zlib
@@ -18,7 +19,9 @@ ARCHIVED = "archived.json"
 _BLOCK = 1 << 20
 _LARGEST_LIST = 256 << 20
 # What zipfile raises for a file that is no zip, or a broken, encrypted or unknown kind of one.
-UNREADABLE = (OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, lzma.LZMAError
+)  # fmt: skip
 
 
 def unpack(archive: Path, into: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, Any]:

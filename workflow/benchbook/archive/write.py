@@ -72,6 +72,7 @@ def _covered(
     public = [manifest[name] for manifest in manifests.values() for name in ("booking", "arm")]
     covering = covered.Covering((who.but([*public, *raw]),), covered.earlier(results))
     sessions = covered.identities(results, manifests)
+    covering.leave_out(members.left_out(results, list(manifests)))
     held = {name: covering.member(name, data, covered.owners(name, sessions)) for name, data in sorted(raw.items())}
     listed = covering.listed()
     return {**held, SCRUBBED: listed, f"results/{results.name}/{SCRUBBED}": listed}

@@ -60,7 +60,7 @@ def tables(
 @dataclass(frozen=True)
 class _Read:
     """What one run left: its record, its columns of table `requests` (empty without a result) and its `chunks`;
-    `busy_until_s`: when the run or reading before it ended."""
+    `busy_until_s`: when the last request of the run before it ended, or the reading before it."""
 
     record: dict[str, Any]
     duration_s: float | None
@@ -75,20 +75,23 @@ class _Read:
 
 
 def _read(session: RawSession) -> list[_Read]:
-    """The session's runs in the order they were started. Only one result is held as it was written at any time."""
+    """The session's runs in the order they were started. Only one result is held as it was written at any time; those
+    of readings are not looked at, which an archive is without."""
     found = []
     busy_until_s: float | None = None
     for record in sorted(session.readings + session.runs, key=lambda item: float(item["t_start_s"])):
+        if record["repeat"] is None:
+            busy_until_s = record["t_end_s"]
+            continue
         result = session.result(record)
         told = results.read(result) if result is not None else None
         listed = requests.columns(session.session_id, session.spec, record, told) if told is not None else {}
-        if record["repeat"] is not None:
-            noted = results.chunks(result, told.ok) if result is not None and told is not None else results.NO_CHUNKS
-            found.append(_Read(
-                record, result["duration"] if result else None, listed,
-                requests.chunk_table(session.session_id, session.spec, record, noted),
-                told.counted_by if told is not None else None, busy_until_s,
-            ))  # fmt: skip
+        noted = results.chunks(result, told.ok) if result is not None and told is not None else results.NO_CHUNKS
+        found.append(_Read(
+            record, result["duration"] if result else None, listed,
+            requests.chunk_table(session.session_id, session.spec, record, noted),
+            told.counted_by if told is not None else None, busy_until_s,
+        ))  # fmt: skip
         ends = listed.get("t_last_s", np.empty(0))
         busy_until_s = record["t_end_s"] if np.isnan(ends).all() else float(np.nanmax(ends))
     return found

@@ -38,9 +38,9 @@ def row(
     """Row of table `runs` for one measured run. `requests`: the run's rows of table `requests`.
 
     `duration_s` is the client's own wall time, None when it wrote no result. `busy_until_s`: Unix time the last
-    request of the run or reading before this one ended, None for the first. `counted`: what the server counted
-    meanwhile. `late_work`: lines in which its log says that it was still compiling, None where the log cannot be cut.
-    `tokens_from`: usage | retokenized | None, see derive.requests.tokens_from.
+    request of the run before this one ended, or the reading before it, None for the first. `counted`: what the server
+    counted meanwhile. `late_work`: lines in which its log says that it was still compiling, None where the log cannot
+    be cut. `tokens_from`: usage | retokenized | None, see derive.requests.tokens_from.
     """
     good = answered(requests)
     measured = duration_s is not None and duration_s > 0 and len(good) > 0

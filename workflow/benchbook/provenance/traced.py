@@ -70,9 +70,11 @@ def _price(report: Path, tree: Path) -> float | None:
 def raw_lines(results: Path, raw: RawFile, most: int) -> Iterator[str]:
     """The first `most` of the lines of `raw`, control characters made visible. StoreError when the file is another."""
     path = results / raw.file
+    wanted = rawdata.scrubbed(results).get((raw.file, raw.sha256), raw.sha256)
+    if wanted is None:
+        raise StoreError(f"{path}: the archive is without it, as no figure rests on it. Ask whoever measured it.")
     if not path.is_file():
         raise StoreError(f"{path} is missing. Restore it from a copy, or from the booking's archive.")
-    wanted = rawdata.scrubbed(results).get((raw.file, raw.sha256), raw.sha256)
     if sha256(path) != wanted:
         raise StoreError(f"{path} is not the file that was measured (sha256 differs). Restore it from a copy.")
     first, last = raw.lines or (1, None)

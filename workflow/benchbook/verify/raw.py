@@ -41,17 +41,19 @@ def check(results: Path, stores: Iterable[str]) -> tuple[list[Finding], int]:
 
 
 def _session(
-    results: Path, store: str, session: Mapping[str, Any], covered: Mapping[tuple[str, str], str]
+    results: Path, store: str, session: Mapping[str, Any], covered: Mapping[tuple[str, str], str | None]
 ) -> tuple[list[Finding], int]:
     found = []
     name, folder = session["session"], f"raw/{store}/{session['session']}"
     listed: Mapping[str, str] = session["files"]
     for file, digest in listed.items():
         place = f"{folder}/{file}"
-        path = results / place
+        path, now = results / place, covered.get((place, digest), digest)
+        if now is None:
+            continue
         if not path.is_file():
             found.append(_of(place, name, file, "is missing"))
-        elif sha256(path) != covered.get((place, digest), digest):
+        elif sha256(path) != now:
             found.append(_of(place, name, file, "is not the file that was measured (sha256 differs)"))
     own = results / folder / FILES
     if not own.is_file():
@@ -59,9 +61,10 @@ def _session(
     elif own.read_text(encoding="utf-8", errors="replace") != _listing(listed):
         found.append(_of(f"{folder}/{FILES}", name, FILES, "does not list what the session's manifest lists"))
     there = {str(path.relative_to(results / folder)) for path in (results / folder).rglob("*") if path.is_file()}
-    for file in sorted(there - set(listed) - {FILES}):
+    kept = {file for file, digest in listed.items() if covered.get((f"{folder}/{file}", digest), digest) is not None}
+    for file in sorted(there - kept - {FILES}):
         found.append(_of(f"{folder}/{file}", name, file, "is listed in no manifest"))
-    return found, len(listed) + 1
+    return found, len(kept) + 1
 
 
 def _listing(listed: Mapping[str, str]) -> str:
