@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.recorded
 ROOT = Path(__file__).parents[2]
-KEPT = ("h200-capture",)
+KEPT = ("h200-capture", "h200-cpus", "h200-failures", "h200-sweep")
 
 
 @pytest.mark.parametrize("booking", KEPT)
