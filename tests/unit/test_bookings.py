@@ -28,7 +28,8 @@ def taken(name: str, side: str, *, effect: float = 0.0, day: int = 0, seed: int 
         **claimruns.booking("a", metrics=METRICS), "model": {"name": "m", "config": None, "sizes": {}},
         "workload": {"kind": "random", "content": {"input_tokens": 256}, "concurrency": [8], "repeats": 3},
         "schedule": {"order": "ABBA", "sessions_per_arm": 3, "cold_boot": True},
-        "node": {"name": "n", "kind": "k", "gpus": 0, "price_usd_per_hour": None}, **about,
+        "node": {"name": "n", "kind": "k", "gpus": 0, "price_usd_per_hour": None},
+        "thresholds": {"steady_window_min_s": 30.0, "little_pass": 0.01}, **about,
     }  # fmt: skip
     return Taken(name, side, runs, sessions, claims, "0" * 64)
 
@@ -118,9 +119,17 @@ def test_sides_of_a_list_and_of_a_file(tmp_path):
         sides.of_file(tmp_path, "../y")
 
 
+def test_what_only_some_bookings_have_on_record_is_no_difference():
+    one, two = taken("one", "old"), taken("two", "new", day=1)
+    two.sessions["kernel"] = pd.array([None] * len(two.sessions), dtype="string")
+    found = across.bookings([one, two])
+    assert "kernel" not in compared._differing(found) and "kernel" in compared._unknown(found)
+
+
 def test_the_page_says_what_differs_and_no_more_than_the_levels_allow(tmp_path):
     items = [taken("one", "old"), taken("two", "<b>new</b>", effect=0.3, day=1,
-                                         model={"name": "<i>m</i>", "config": None, "sizes": {}})]  # fmt: skip
+                                         model={"name": "<i>m</i>", "config": None, "sizes": {}},
+                                         thresholds={"steady_window_min_s": 5.0, "little_pass": 0.01})]  # fmt: skip
     runs = across.pooled(items)
     found, verdicts = across.compared(items, "x")
     tables = {"runs": runs, "sweep": sweep.table(runs, list(dict.fromkeys(runs["arm"]))), "comparisons": found,
@@ -134,7 +143,8 @@ def test_the_page_says_what_differs_and_no_more_than_the_levels_allow(tmp_path):
         "one+two", "one against two", "", {"old": ["one"], "<b>new</b>": ["two"]}, tables,
         {name: (tmp_path / f"{name.removeprefix('figure_')}.svg").read_text() for name in compared.SHOWN},
         {name: sidecar for name in names}, "Benchbook"))  # fmt: skip
-    assert "They differ in model;" in html and "REFUSED" in html and "<b>new</b>" not in html and "<i>m</i>" not in html
+    assert "They differ in model, limits;" in html and "steady_window_min_s 5.0" in html and "little_pass" not in html
+    assert "REFUSED" in html and "<b>new</b>" not in html and "<i>m</i>" not in html
     assert not re.search(r"higher throughput|lower throughput", html)
     assert 'data-address="bookings:two:model"' in html and "DRAFT" not in html
 

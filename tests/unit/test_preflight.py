@@ -59,6 +59,10 @@ PLANTED: dict[str, Planted] = {
                                                says="1,024 x (1 + 0) = 1,024 > 512"),
     "sweep-beyond-default-graphs": Planted("capture-too-small", ERROR, {"max-num-seqs": None}, {
         "workload": {"concurrency": [64, 704]}}, says="leaves the graphs above 512"),
+    "count-in-words": Planted("flag-unreadable", ERROR, {"max-num-batched-tokens": "plenty"}),
+    "share-in-percent": Planted("flag-unreadable", ERROR, {"gpu-memory-utilization": "90%"}),
+    "broken-json": Planted("flag-unreadable", ERROR, {"compilation-config": "{cudagraph_mode: FULL"}),
+    "nul-in-env": Planted("flag-unreadable", ERROR, {}, {"server": {"env": {"VLLM_LOGGING_LEVEL": "IN\0FO"}}}),
     "capture-sizes-list": Planted("capture-too-small", ERROR, {"cudagraph-capture-sizes": [1, 2, 4, 8, 16, 32]},
                                   says="64 x (1 + 0) = 64 > 32"),
     "capture-in-compilation-config": Planted("capture-too-small", ERROR, {

@@ -43,11 +43,15 @@ def pooled(taken: Sequence[Taken]) -> pd.DataFrame:
 def bookings(taken: Sequence[Taken]) -> pd.DataFrame:
     """Table `bookings`: one row per booking, what it ran and on what."""
     rows = []
+    judged = [one.claims["thresholds"] for one in taken]
+    apart = sorted(name for name in set().union(*judged) if len({limits.get(name) for limits in judged}) > 1)
     for one in taken:
         about, sessions = one.claims, one.sessions
         rows.append({
             "booking": one.booking, "side": one.side, "node": about["node"]["name"], "model": about["model"]["name"],
-            "workload": _workload(about), **{name: _one(sessions[name]) for name in
+            "workload": _workload(about),
+            "limits": ", ".join(f"{name} {about['thresholds'].get(name)}" for name in apart) or None,
+            **{name: _one(sessions[name]) for name in
                                              ("engine_version", "kernel", "cpu_model", "gpus", "driver")},
             "sessions": len(sessions), "runs": len(one.runs), "runs_tagged": int((one.runs["tags"] != "").sum()),
             "last_session": str(sessions["session_id"].max()) if len(sessions) else None, "sha256": one.sha256,

@@ -87,7 +87,7 @@ def prefill_interference(point: Point) -> Finding:
 
 def capture_fallback(point: Point) -> Finding:
     laid_out = layout(point.server_args)
-    if laid_out.eager:
+    if laid_out.eager and point.booking["node"]["gpus"]:
         return Finding("enforce-eager: no graph is captured, every step runs without", gate(point)[0], NOT_RULED_OUT,
                        "Every step pays for its launches; an arm without enforce-eager would tell.")  # fmt: skip
     sizes = point.sessions["graph_tokens_max"]

@@ -422,6 +422,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "node": Column("string", "", "name of its node's description"),
         "model": Column("string", "", "name of its model"),
         "workload": Column("string", "", "what its requests are, and who sent them"),
+        "limits": Column("string", "", "thresholds that its runs were judged by, where the bookings' are not alike",
+                         "all bookings were judged alike"),
         "engine_version": Column("string", "", "of the engine", NOT_ON_RECORD),
         "kernel": Column("string", "", "of the operating system", NOT_ON_RECORD),
         "cpu_model": Column("string", "", "of the processor", NOT_ON_RECORD),

@@ -17,6 +17,7 @@ from benchbook.preflight import (
     kv_cache,
     overrides,
     prompts,
+    readable,
     runs,
     sglang,
     speculation,
@@ -41,6 +42,7 @@ def _of_arm(
     arm: ServerAsked, asked: Asked, earlier: Sequence[boots.Boot], available: Value[float]
 ) -> Iterable[Finding]:
     measured = boots.like(arm, asked, earlier)
+    yield from readable.findings(arm)
     yield from gpus.findings(arm, asked)
     yield from capture.findings(arm, asked)
     yield from sglang.findings(arm, asked, measured)

@@ -14,6 +14,7 @@ class Rule(NamedTuple):
 
 
 RULES = {
+    "flag-unreadable": Rule("engines.md 4.19", "can the engine read the values of its flags"),
     "gpus-too-few": Rule("engines.md 4.9", "does the node have the GPUs that ranks, tensor and pipeline parts take"),
     "capture-too-small": Rule("engines.md 4.1", "does the largest captured graph hold the tokens of a decode step"),
     "capture-sizes-conflict": Rule("engines.md 4.2", "do the two ways to set the graphs' sizes agree"),

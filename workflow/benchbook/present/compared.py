@@ -41,10 +41,17 @@ class ComparedInput:
     generated_by: str
 
 
+_FACTS = ("node", "model", "workload", "limits", "engine_version", "kernel", "cpu_model", "gpus", "driver")
+
+
 def _differing(bookings: pd.DataFrame) -> list[str]:
-    """Columns in which the bookings are not all alike."""
-    facts = ("node", "model", "workload", "engine_version", "kernel", "cpu_model", "gpus", "driver")
-    return [name for name in facts if bookings[name].fillna("").nunique() > 1]
+    """Columns in which the bookings are not all alike, as far as they are on record."""
+    return [name for name in _FACTS if bookings[name].dropna().nunique() > 1]
+
+
+def _unknown(bookings: pd.DataFrame) -> list[str]:
+    """Columns that are on record of some of the bookings and not of all."""
+    return [name for name in _FACTS if bookings[name].isna().any() and bookings[name].notna().any()]
 
 
 def _sweep(frame: pd.DataFrame) -> Table:
@@ -58,16 +65,18 @@ def render(told: ComparedInput, reports: Path = REPORTS) -> str:
     """The page as self-contained HTML."""
     frames = told.frames
     bookings, verdicts = frames["bookings"], frames["verdicts"]
-    differing = _differing(bookings)
+    differing, unknown = _differing(bookings), _unknown(bookings)
     drawings = {
         name: {"name": name, "title": FIGURES[name][0],
                "svg": svg.inline(told.figures[name], name.replace("_", "-"), *FIGURES[name])} for name in SHOWN
     }  # fmt: skip
     origins = {name: origin(name, told.sidecars[name], frames["runs"]) for name in told.sidecars}
-    facts = ["booking", "side", *differing, "sessions", "runs", "runs_tagged", "last_session", "sha256"]
+    facts = ["booking", "side", *differing, *(name for name in unknown if name not in differing), "sessions", "runs",
+             "runs_tagged", "last_session", "sha256"]  # fmt: skip
     return page(
         "compared.html.j2", reports, r=told, value=value, note=note, look=look, levels=LEVELS, figures=drawings,
-        origins=origins, wording=claim_wording, absent=claim_wording.ABSENT, across=ACROSS, differing=differing,
+        origins=origins, wording=claim_wording, absent=claim_wording.ABSENT, across=ACROSS,
+        differing=differing, unknown=unknown,
         claims_by_level=claim_chapters.levels(verdicts), trace_data=Markup(""),
         tables={
             "bookings": table(bookings, "bookings", "The bookings, and in what they differ.", facts),

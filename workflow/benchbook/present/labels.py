@@ -71,7 +71,7 @@ LABELS = {
     "metric": "Metric", "unit": "Unit", "mean": "Mean", "range_low": "Range from", "range_high": "Range to",
     "range_coverage": "Range holds the median", "range_of": "Range of", "repeat_sigma_pct": "σ of repeats",
     "repeat_df": "df", "session_sigma_pct": "σ of sessions", "session_df": "df", "bootstrap_low": "Bootstrap",
-    "note": "Note", "booking": "Booking", "side": "Side", "node": "Node", "workload": "Workload",
+    "note": "Note", "booking": "Booking", "side": "Side", "node": "Node", "workload": "Workload", "limits": "Limits",
     "runs_tagged": "With a tag", "last_session": "Last session", "sha256": "sha256 of its runs",
     "node_kind": "Node", "measured_until": "Until session",
     "comparison_id": "Comparison", "kind": "Kind", "question": "Question", "baseline": "Baseline",

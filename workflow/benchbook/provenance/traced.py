@@ -28,13 +28,20 @@ def material(tree: Path, report: Path) -> Material:
     names = [name for name in (*FRAMES, "sources") if (results / f"tables/{name}.parquet").exists()]
     if "runs" not in names or "sources" not in names:
         raise ArchiveError(f"{results}/tables lacks what a trace needs. Run snakemake report first.")
-    frames = {name: pd.read_parquet(results / f"tables/{name}.parquet") for name in names}
+    frames = {name: _table(results / f"tables/{name}.parquet") for name in names}
     sidecars = {name: sidecar.read(results / f"tables/{name}.parquet") for name in names}
     sidecars |= {f"figure_{path.stem}": sidecar.read(path) for path in sorted(results.glob("figures/*.svg"))}
     price = _price(report, tree)
     counted = pd.concat([summary.build(frames["runs"], frames["sessions"], frames["failures"], price),
                          summary.claims(frames["verdicts"])], ignore_index=True)  # fmt: skip
     return Material(frames, sidecars, upstream(tree, results), frames["sources"], counted)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read ({error}). Take it away and run snakemake report.") from error
 
 
 def changed_since(tree: Path, report: Path) -> list[str]:
