@@ -148,17 +148,25 @@ def test_covered_raw_files_of_an_archive_are_those_that_it_lists(results):
     assert [finding.address for finding in raw.check(results, [STORE])[0]] == [name]
 
 
-def test_a_raw_file_that_an_archive_is_without_is_not_missed(results):
-    name = f"raw/{STORE}/{SESSION}/server.log"
-    digest = hashlib.sha256((results / name).read_bytes()).hexdigest()
-    (results / name).unlink()
-    told = {"files": [{"file": name, "before": digest, "after": None}]}
-    (results / "scrubbed.json").write_text(json.dumps(told))
+def test_a_readings_tokens_that_an_archive_is_without_are_not_missed_and_nothing_else_can_be_left_out(results):
+    folder, reading = f"raw/{STORE}/{SESSION}", "warmup/warmup_c1_w1/bench.json"
+    log, manifest = f"{folder}/server.log", results / f"sessions/{STORE}.json"
+    digest = hashlib.sha256((results / log).read_bytes()).hexdigest()
+    told = json.loads(manifest.read_text())
+    listed = told["sessions"][0]["files"]
+    listed[reading] = "1" * 64
+    manifest.write_text(json.dumps(told))
+    (results / folder / "files.json").write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n")
+    left = [{"file": f"{folder}/{reading}", "before": "1" * 64, "after": None}]
+    (results / "scrubbed.json").write_text(json.dumps({"files": left}))
     assert raw.check(results, [STORE])[0] == []
-    (results / name).write_text("another")
+    (results / folder / reading).parent.mkdir(parents=True)
+    (results / folder / reading).write_text("another")
     assert [finding.what for finding in raw.check(results, [STORE])[0]] == ["is listed in no manifest"]
-    (results / name).unlink()
-    (results / "scrubbed.json").write_text(json.dumps({"files": [told["files"][0] | {"before": "0" * 64}]}))
+    (results / folder / reading).unlink()
+    (results / log).unlink()
+    left.append({"file": log, "before": digest, "after": None})
+    (results / "scrubbed.json").write_text(json.dumps({"files": left}))
     assert [finding.what for finding in raw.check(results, [STORE])[0]] == ["is missing"]
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,8 @@ from benchbook.measure import store
 from benchbook.measure.telemetry import parse_metrics
 
 SCRUBBED = "scrubbed.json"
+# The times of every token of a warmup reading, on which no figure rests: its record has what the warmup is judged by.
+_UNREAD = re.compile(r"(?:raw/[^/]+/[^/]+/)?warmup/[^/]+/bench\.json")
 
 
 @dataclass(frozen=True)
@@ -233,4 +236,10 @@ def scrubbed(results: Path) -> dict[tuple[str, str], str | None]:
     path = results / SCRUBBED
     if not path.exists():
         return {}
-    return {(entry["file"], entry["before"]): entry["after"] for entry in store.read_json(path)["files"]}
+    return {(entry["file"], entry["before"]): entry["after"] for entry in store.read_json(path)["files"]
+            if entry["after"] is not None or is_left_out(entry["file"])}  # fmt: skip
+
+
+def is_left_out(name: str) -> bool:
+    """Whether an archive is without a raw file of a session, by its path in the session's folder or in the results."""
+    return bool(_UNREAD.fullmatch(name))

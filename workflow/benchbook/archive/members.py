@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,6 @@ paths were covered with x, and those that are not here: the times of every token
 rests; ro-crate-metadata.json the whole as a Workflow Run RO-Crate.
 """
 _CACHES = ("__pycache__", ".mypy_cache", ".ruff_cache")
-# The times of every token of a warmup reading, on which no figure rests: its record has what the warmup is judged by.
-_UNREAD = re.compile(r"warmup/[^/]+/bench\.json")
 # Every token's time once more, as in the raw results, at three times their size; rule `bench` makes them again.
 _RAW_AGAIN = ("requests.parquet", "chunks.parquet", "requests.parquet.prov.json", "chunks.parquet.prov.json")
 _OWN_LOGS = ("archive.log", "verify.log")
@@ -65,7 +62,7 @@ def measured(results: Path, stores: Sequence[str]) -> dict[str, Path]:
         for session in read_json(manifest)["sessions"]:
             folder = f"raw/{store}/{session['session']}"
             for name, digest in (*session["files"].items(), (FILES, None)):
-                if digest is not None and _is_left_out(name):
+                if digest is not None and rawdata.is_left_out(name):
                     continue
                 path = results / folder / name
                 if not path.is_file():
@@ -81,11 +78,7 @@ def left_out(results: Path, stores: Sequence[str]) -> dict[str, str]:
     """The raw files of `stores` that an archive is without: place below results/BOOKING to sha256 as measured."""
     return {f"raw/{store}/{session['session']}/{name}": digest for store in stores
             for session in read_json(results / f"sessions/{store}.json")["sessions"]
-            for name, digest in session["files"].items() if _is_left_out(name)}  # fmt: skip
-
-
-def _is_left_out(name: str) -> bool:
-    return bool(_UNREAD.fullmatch(name))
+            for name, digest in session["files"].items() if rawdata.is_left_out(name)}  # fmt: skip
 
 
 def derived(results: Path, stores: Sequence[str]) -> dict[str, Path]:
