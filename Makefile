@@ -5,8 +5,9 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := pango-1.0 pangoft2-1.0 harfbuzz-subset
-# In two processes; the other tests measure, and have the machine for themselves.
-PARALLEL := -n 2 --dist loadfile
+# In two processes, in the order of the files, so that the long ones do not come last; the other tests measure, and have the
+# machine for themselves.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 UNIT := $(BIN)/python -m pytest -m "not engine and not pipeline and not recorded and not fuzz and not browser" $(PARALLEL)
 DEBIAN := libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 

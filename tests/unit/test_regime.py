@@ -46,9 +46,9 @@ def test_requests_that_are_kept_out_are_in_no_step():
 @pytest.mark.parametrize(("values", "words"), [
     ({}, None),
     ({"tpot_p90_ms": 20.9}, None),
-    ({"tpot_p90_ms": 21.2}, "p90 of TPOT is 1.06 times"),
+    ({"tpot_p90_ms": 21.2}, "p90 of TPOT is 1.060 times"),
     ({"tpot_p90_ms": 21.2, "tpot_p99_ms": 20.9}, None),
-    ({"tpot_p99_ms": 22.0}, "p99 of TPOT is 1.10 times"),
+    ({"tpot_p99_ms": 22.0}, "p99 of TPOT is 1.100 times"),
 ])
 def test_requests_of_one_step_have_one_tpot(values, words):
     found = regime.uneven(run(**values))
